@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help serve core core-sanitize bits test test-long test-postgresql test-ray coverage faults faults-table check format listings surface golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
+.PHONY: help serve core core-sanitize bits test test-long test-postgresql test-ray simulate coverage faults faults-table check format listings surface golden docs docs-serve papers bench bench-quick bench-scaling bench-service test-typescript package clean
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
@@ -16,11 +16,14 @@ $(VENV)/.ready: pyproject.toml papers/pyproject.toml constraints.txt build_core.
 
 $(VENV)/.serving: pyproject.toml constraints.txt build_core.py hatch_build.py
 	$(PYTHON) -m venv $(VENV)
+	@echo "setting up: the environment in $(VENV), then the core (half a minute), then the packages of the service"
+	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt numpy
+	@$(BIN)/python build_core.py --native
 	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable ".[service]"
 	touch $@
 
 serve: $(VENV)/.serving ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470 (PORT=…)
-	$(BIN)/python build_core.py
+	$(BIN)/python build_core.py --native
 	$(BIN)/smidgen serve $(if $(PORT),--port $(PORT))
 
 core: $(VENV)/.ready ## compile what has changed of the core, and write the types of its entry points
@@ -38,15 +41,22 @@ bits: core ## record the digests of every learner's bits (tests/core/bits.json),
 # sources again.
 TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 test test-postgresql: export PYTHONDONTWRITEBYTECODE :=
+# The players of the papers run as plain Python here: to compile them takes two minutes. `make test-long` compiles them.
+test: export NUMBA_DISABLE_JIT := 1
 test: $(VENV)/.ready ## set up and run the tests
 	$(BIN)/python -m pytest -m "not long" $(TOGETHER)
 
-test-long: $(VENV)/.ready ## run the tests that take minutes
+test-long: $(VENV)/.ready ## run the tests that take minutes, and those of the papers with compiled kernels
 	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m pytest -m "not long" tests/papers
 
 test-ray: $(VENV)/.ready ## install Ray (250 MB) and run the tests that need it; nightly
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[ray]"
 	$(BIN)/python -m pytest tests/jobs tests/papers/test_paper_runner.py tests/service/replay -k ray
+
+simulate: $(VENV)/.ready ## play HISTORIES=… short histories of the engine from FIRST=… on, or replay SEED=… step by step (STORE=memory, shared or sqlite; SHRUNK=1 shrinks it first)
+	PYTHONPATH=tests $(BIN)/python -m simulation $(if $(STORE),--store $(STORE)) \
+		$(if $(SEED),--seed $(SEED) $(if $(SHRUNK),--shrunk),--first $(or $(FIRST),0) --histories $(or $(HISTORIES),1000))
 
 test-postgresql: $(VENV)/.ready ## the tests of the service on PostgreSQL (needs its server: Debian's postgresql)
 	SMIDGEN_TEST_STORE=postgresql $(BIN)/python -m pytest -m "not long" $(TOGETHER) tests/service

@@ -10,7 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class CoreBuildHook(BuildHookInterface[Any]):
-    """A wheel holds the extension modules; an editable install finds them in the source tree."""
+    """A wheel holds the extension modules of every level; an editable install has that of this machine in its tree."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and add what was compiled."""
@@ -20,5 +20,6 @@ class CoreBuildHook(BuildHookInterface[Any]):
             raise FileNotFoundError("build_core.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        build_data["artifacts"] += [str(made.relative_to(root)) for made in module.build()]
+        made_here = module.build(module.native_levels() if version == "editable" else None)
+        build_data["artifacts"] += [str(made.relative_to(root)) for made in made_here]
         build_data["pure_python"], build_data["infer_tag"] = False, True

@@ -59,17 +59,27 @@ def section(page: str, heading: str) -> str:
 
 
 class TestReadme:
-    def test_its_table_of_learners_is_that_of_the_code(self) -> None:
-        ours = in_order({name: cards[name] for name in OURS})
-        assert between(README, "learners") == learner_markdown(ours), "run `make listings`"
+    def test_is_short(self) -> None:
+        assert len(README.split()) <= 1500
 
-    def test_has_a_place_for_measured_speed(self) -> None:
-        assert between(README, "speed")
+    def test_names_what_people_search_for(self) -> None:
+        for words in ("Azure AI Personalizer", "make serve", "make test", 'pip install ".[service]"', "C++ compiler"):
+            assert words in README, words
 
+
+class TestInstall:
     def test_names_every_extra(self) -> None:
+        page = (DOCS / "build" / "install.md").read_text()
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
         for extra in extras.keys() - {"dev", "docs"}:
-            assert f"`smidgen[{extra}]`" in README
+            assert f"`smidgen[{extra}]`" in page
+
+
+class TestLearners:
+    def test_the_table_of_learners_is_that_of_the_code(self) -> None:
+        ours = in_order({name: cards[name] for name in OURS})
+        page = (DOCS / "reference" / "learners.md").read_text()
+        assert between(page, "learners") == learner_markdown(ours), "run `make listings`"
 
 
 @pytest.mark.parametrize(
@@ -106,13 +116,33 @@ class TestCommandLine:
         typer = pytest.importorskip("typer")
         from smidgen.cli import app
 
-        page = (DOCS / "cli.md").read_text()
+        page = (DOCS / "reference" / "cli.md").read_text()
         root = typer.main.get_command(app)
         commands: dict[str, Any] = {"smidgen": root} | {f"smidgen {name}": each for name, each in root.commands.items()}
         for name, command in commands.items():
             text = section(page, f"`{name}`")
             for option in (option for parameter in command.params for option in parameter.opts):
                 assert f"`{option}".lower() in text.lower(), f"{name} {option}"
+
+
+class TestHttp:
+    def test_every_call_is_on_the_page(self) -> None:
+        pytest.importorskip("starlette")
+        from smidgen.service.http.rights import MATRIX
+
+        page = (DOCS / "reference" / "http.md").read_text()
+        for call in MATRIX:
+            path = re.sub(r"{(\w+):path}", r"{\1}", call)
+            if path.split(" ")[1].startswith(("/v1/", "/personalizer/", "/ofrep/")):
+                assert f"`{path}`" in page, path
+
+    def test_every_error_code_is_on_the_page_with_its_status(self) -> None:
+        page = (DOCS / "reference" / "http.md").read_text()
+        for line in (ROOT / "tests" / "surface" / "error_codes.txt").read_text().splitlines():
+            code, *status = line.split()
+            row = re.search(rf"^\| `{code}` \| (\d+) \|", page, re.MULTILINE)
+            assert row is not None, code
+            assert not status or row[1] == status[0], code
 
 
 class TestApi:
@@ -143,12 +173,12 @@ class TestApi:
 
 class TestGuides:
     def test_every_field_of_a_decision_is_in_the_table(self) -> None:
-        table = (DOCS / "guide" / "decisions-and-feedback.md").read_text()
+        table = (DOCS / "build" / "decisions-and-feedback.md").read_text()
         for field in ("id", *smidgen.Decision.__struct_fields__):
             assert f"| `{field}` |" in table, field
 
     def test_every_error_is_in_the_table_with_its_status(self) -> None:
-        table = (DOCS / "guide" / "decisions-and-feedback.md").read_text()
+        table = (DOCS / "build" / "decisions-and-feedback.md").read_text()
         for name, error in inspect.getmembers(errors, inspect.isclass):
             if issubclass(error, errors.SmidgenError):
                 row = re.search(rf"^\| `{name}` \|[^|]*\| (\d+) \|", table, re.MULTILINE)
@@ -156,21 +186,21 @@ class TestGuides:
                 assert int(row[1]) == error.status, name
 
     def test_the_click_models_are_those_of_the_code(self) -> None:
-        page = (DOCS / "guide" / "users.md").read_text()
+        page = (DOCS / "evidence" / "simulated-users.md").read_text()
         for models in MODELS.values():
             for name, (click, stop) in models.items():
                 numbers = (", ".join(f"{p:g}" for p in row) for row in (click, stop))
                 assert f"| {name} | {' | '.join(numbers)} |" in page
 
     def test_every_limit_of_records_is_in_the_table_of_limits(self) -> None:
-        table = (DOCS / "guide" / "limits.md").read_text().partition("**A record**")[2]
+        table = (DOCS / "reference" / "limits.md").read_text().partition("**A record**")[2]
         told = re.findall(r"^\| [^|]+ \| ([\d,]+) \|", table.partition("**Connections**")[0], re.MULTILINE)
         elsewhere = ("TABLES", "CANDIDATES", "LARGEST")  # a table of ours; with the limits of a request
         known = [value for name, value in vars(limits).items() if name.isupper() and name not in elsewhere]
         assert told == [f"{value:,}" for value in known]
 
     def test_every_bound_is_named(self) -> None:
-        page = (DOCS / "guide" / "theory.md").read_text()
+        page = (DOCS / "evidence" / "theory.md").read_text()
         for name, function in inspect.getmembers(smidgen.bounds, inspect.isfunction):
             if function.__module__ == smidgen.bounds.__name__ and not name.startswith("_"):
                 assert name in page, name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -39,9 +40,11 @@ def _extension(name: str) -> ModuleType:
 
 class TestEnvironment:
     def test_every_variable_of_the_source_has_a_row_and_every_row_a_source(self) -> None:
-        told = set(re.findall(r"^\| `(SMIDGEN_[A-Z_]+)` \|", (DOCS / "environment.md").read_text(), re.MULTILINE))
+        told = set(
+            re.findall(r"^\| `(SMIDGEN_[A-Z_]+)` \|", (DOCS / "reference" / "environment.md").read_text(), re.MULTILINE)
+        )
         used = {found for path in SOURCES for found in VARIABLE.findall(path.read_text())}
-        assert used - told == set(), "give each a row in docs/environment.md"
+        assert used - told == set(), "give each a row in docs/reference/environment.md"
         assert told - used == set(), "nothing reads these"
 
 
@@ -117,6 +120,78 @@ class TestFirstPage:
         middle = sorted(played, key=lambda one: sum(one[1]))[landing.RUNS // 2]
         assert landing.loop(middle[0]) == (DOCS / "images" / "landing-loop.svg").read_text()
         assert landing.curve([best for _, best in played]) == (DOCS / "images" / "landing-curve.svg").read_text()
+
+
+#: What strangers ask, the words that they search for, and the page that answers.
+QUESTIONS = {
+    "What replaces Azure AI Personalizer?": (
+        ["azure personalizer", "personalizer"],
+        "build/migrate-from-azure-ai-personalizer",
+    ),
+    "What is the default reward?": (["default reward"], "operate/manage-models"),
+    "Which learner should I use?": (["which learner"], "build/choose-a-loop"),
+    "How do I create a token for my app?": (["token", "create token", "token for an app"], "operate/security"),
+    "How do I run it in Docker?": (["docker", "docker compose"], "operate/containers"),
+    "How do I delete a person's data?": (["delete user", "gdpr", "erasure"], "operate/delete-user-data"),
+    "How many requests per second does it handle?": (
+        ["requests per second", "throughput"],
+        "evidence/service-performance",
+    ),
+    "Which alerts should I set up?": (["alerts", "metrics alerts"], "operate/monitor"),
+    "Why does my model not learn?": (["model does not learn"], "trust/model-does-not-learn"),
+    "How does it compare with other tools?": (["compare", "banditdb", "growthbook"], "compare-with-others"),
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    build = pytest.importorskip("mkdocs.commands.build", reason="the documentation's packages are not installed")
+    from mkdocs.config import load_config
+
+    folder = tmp_path_factory.mktemp("site")
+    config = load_config(
+        str(ROOT / "mkdocs.yml"),
+        site_dir=str(folder),
+        strict=False,
+        plugins=["search"],
+        hooks=[],
+        nav=None,
+        exclude_docs="extensions/\napi/\nnotebooks/\npapers/",
+        validation={"links": {"not_found": "ignore", "anchors": "ignore"}, "nav": {"omitted_files": "ignore"}},
+    )
+    build.build(config)
+    found: list[dict[str, str]] = json.loads((folder / "search" / "search_index.json").read_text())["docs"]
+    return found
+
+
+class TestSearch:
+    """The site's own index, ranked as its search does in essence: words of titles count more than words of texts."""
+
+    @staticmethod
+    def pages(index: list[dict[str, str]], query: str) -> list[str]:
+        """The pages in which all words occur, best first."""
+        words = query.lower().split()
+        scores: dict[str, float] = {}
+        for entry in index:
+            title, text = entry["title"].lower(), entry["text"].lower()
+            if all(word in title or word in text for word in words):
+                score = sum(10 * (word in title) + min(text.count(word), 20) / 20 for word in words)
+                page = entry["location"].partition("#")[0].strip("/")
+                scores[page] = max(scores.get(page, 0.0), score)
+        return sorted(scores, key=lambda page: -scores[page])
+
+    @pytest.mark.parametrize("question", QUESTIONS)
+    def test_a_question_is_found(self, index: list[dict[str, str]], question: str) -> None:
+        queries, page = QUESTIONS[question]
+        for query in queries:
+            assert page in self.pages(index, query)[:5], query
+
+    @pytest.mark.parametrize("question", QUESTIONS)
+    def test_a_question_is_one_click_away(self, question: str) -> None:
+        first = (DOCS / "index.md").read_text()
+        row = re.search(rf"^\| {re.escape(question)} \| (.+) \|$", first, re.MULTILINE)
+        assert row is not None
+        assert f"]({QUESTIONS[question][1]}.md" in row[1]
 
 
 class TestTables:

@@ -11,10 +11,12 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from service.browser import chromium
+from test_site import QUESTIONS
 
 pytest.importorskip("mkdocs", reason="the documentation's packages are not installed")
 pytestmark = pytest.mark.long
@@ -90,6 +92,23 @@ def test_every_page_fits_a_phone_and_asks_nobody_else(site: Path, address: str, 
     assert found == {}
     assert complaints == []
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+
+
+def test_the_search_answers_what_strangers_ask(address: str, browser: Any) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    results = page.locator(".md-search-result__list > li .md-search-result__link")
+    missed = {}
+    for queries, wanted in QUESTIONS.values():
+        for query in queries:
+            page.goto(f"{address}?q={quote(query)}")
+            page.locator(".md-search-result__meta", has_text="matching").wait_for()
+            results.first.wait_for()
+            links = results.evaluate_all("links => links.map((link) => link.pathname.slice(1).replace(/\\/$/, ''))")
+            pages = list(dict.fromkeys(links))
+            if wanted not in pages[:5]:
+                missed[query] = pages[:5]
+    page.close()
+    assert missed == {}
 
 
 def test_claims_are_filtered_and_searched(address: str, browser: Any) -> None:

@@ -1,8 +1,8 @@
 """The lists of learners that people and type checkers read, from the register; the code itself needs none of them.
 
 ``python docs/extensions/listings.py`` (``make listings``) writes those that are kept: the imports that type checkers
-follow, ``__all__``, the README's table; the front of the bounds; the table of all aims beyond the papers; the table of
-rights in the security guide; the table of limits; and the OpenAPI document that the TypeScript client's types are made
+follow, ``__all__``, the table of learners; the front of the bounds; the table of all aims beyond the papers; the table
+of rights in the security guide; the table of limits; and the OpenAPI document that the TypeScript client is typed
 from. As a hook of MkDocs this file puts the learners into the API page when the page is built.
 """
 
@@ -40,18 +40,15 @@ ROOT = Path(__file__).parents[2]
 FRONT = ROOT / "src" / "smidgen" / "__init__.py"
 FOLDERS = tuple(sorted(path.parent for path in (FRONT.parent / "learners").glob("*/__init__.py")))
 BOUNDS = FRONT.parent / "theory" / "bounds.py"
-README = ROOT / "README.md"
+TABLE = ROOT / "docs" / "reference" / "learners.md"
 BEYOND = ROOT / "docs" / "beyond"
 OPENAPI = ROOT / "clients" / "typescript" / "openapi.json"
-SECURITY = ROOT / "docs" / "guide" / "security.md"
-LIMITS = ROOT / "docs" / "guide" / "limits.md"
+SECURITY = ROOT / "docs" / "operate" / "security.md"
+LIMITS = ROOT / "docs" / "reference" / "limits.md"
 #: The files that bounds stand in.
 STATING = (choose, filter, label, preferences, tune)
 #: In the API page: the learners of that folder, each with its documentation.
 HERE = re.compile(r"^<!-- learners: (\w+) -->$", re.MULTILINE)
-#: In the page of comparisons: the README's table of speed, which the benchmarks write.
-SPEED = "<!-- speed -->"
-_MEASURED = re.compile(r"<!-- speed:begin -->\n(.*?)<!-- speed:end -->", re.DOTALL)
 _CHECKED = re.compile(r"^if TYPE_CHECKING:  # written by `make listings`\n(?: +.*\n)+", re.MULTILINE)
 _ALL = re.compile(r"^__all__(?:: list\[str\])? = \[.*?\]$", re.MULTILINE | re.DOTALL)
 _RIGHTS = re.compile(r"(?<=<!-- rights:begin -->\n).*?(?=<!-- rights:end -->)", re.DOTALL)
@@ -74,7 +71,7 @@ def written() -> Iterator[tuple[Path, str]]:
         text = (folder / "__init__.py").read_text()
         yield folder / "__init__.py", _front(text, ours(folder.name), _imported(text))
     yield BOUNDS, _bounds(BOUNDS.read_text())
-    yield README, _TABLE.sub(lambda _: f"{learner_markdown({n: cards[n] for n in ours()})}\n", README.read_text())
+    yield TABLE, _TABLE.sub(lambda _: f"{learner_markdown({n: cards[n] for n in ours()})}\n", TABLE.read_text())
     yield BEYOND / "index.md", aims_page(BEYOND)
     yield SECURITY, _RIGHTS.sub(lambda _: rights_markdown(), SECURITY.read_text())
     yield LIMITS, _LIMITS.sub(lambda _: limits_markdown(), LIMITS.read_text())
@@ -144,7 +141,7 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
     yield "columns of features by record (`auto.dim`)", f"{_most(_field(Auto, 'dim')):,}", "", refused
     yield "texts, and crosses, that the settings name", _length(_field(Auto, "text")), "", refused
     yield "knobs", f"{knobs.MOST:,}", "", refused
-    yield "slots of a keyed model", f"{schemas.SLOTS:,}", "", refused
+    yield "shards of a keyed model", f"{schemas.SHARDS:,}", "", refused
     yield "objects inside one another in `params`", f"{blueprint.DEEPEST:,}", "", refused
     yield "`window_s`", _seconds(_most(schemas.Seconds)), "", refused
     yield "retention", f"at least {_seconds(msgspec.inspect.type_info(schemas.Age).ge)}", "`--retention`", refused
@@ -284,18 +281,12 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put learners and figures in their places."""
+    """Put the learners in their places."""
 
     def listed(found: re.Match[str]) -> str:
         return "\n\n".join(f"::: smidgen.{name}\n    options:\n      heading_level: 3" for name in ours(found[1]))
 
-    return HERE.sub(listed, markdown).replace(SPEED, measured() if SPEED in markdown else SPEED)
-
-
-def measured() -> str:
-    """The README's table of speed, for a page of the documentation."""
-    found = _MEASURED.search(README.read_text())
-    return found[1].replace("](docs/", "](") if found else ""
+    return HERE.sub(listed, markdown)
 
 
 if __name__ == "__main__":

@@ -148,8 +148,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
                 continue
             if not isinstance(value, types) or isinstance(value, bool) is not (types is bool):
                 raise InvalidRecord(f"the record's {name} is {value!r}, of the wrong type", hint)
-        if fields["number"] < 1:
-            raise InvalidRecord(f"the record's number is {fields['number']} and must be >= 1", hint)
+        if not 1 <= fields["number"] <= _LAST:
+            raise InvalidRecord(f"the record's number is {fields['number']} and must be from 1 to {_LAST}", hint)
         if fields.keys() <= _KNOWN:
             return cls(**fields)
         known = {name: value for name, value in fields.items() if name in _KNOWN}
@@ -166,6 +166,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
 
 _NAMES = tuple(name for name in Decision.__struct_fields__ if name != "unknown")
 _KNOWN = frozenset(_NAMES)
+#: The largest number of a decision; a learner counts on from there, and its numbers have 64 bits.
+_LAST = 2**62
 _REQUIRED = {"kind", "settings", "number", "action", "greedy", "context"}
 _CHECKED: dict[str, Any] = {
     "kind": str,

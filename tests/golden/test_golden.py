@@ -29,7 +29,7 @@ from smidgen.learners.saving import decode_learner
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_file, audit_model
 from smidgen.service.engine.engine import Engine
-from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.inspection import Inspection, opened
 from smidgen.service.engine.rebuild import rebuild
 from smidgen.service.engine.recordings import TYPES, DatabaseRecording, FileRecording
 from smidgen.service.engine.replay import STEPS
@@ -49,10 +49,9 @@ CHANGED: dict[str, dict[str, str]] = {
 #: Saved learners (by class) and models (by name) of a folder whose numbers differ by rounding now, and why: they are
 #: compared within `CLOSE`. All else keeps its bits.
 _OWN_FUNCTIONS = "exp is computed by the compiled core, and not by the C library"
-_OWN_LOGARITHMS = "log and pow of knobs in factors are computed by the compiled core, and not by the C library"
 ROUNDED: dict[str, dict[str, str]] = {
-    "1.0": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS, "tune-example": _OWN_LOGARITHMS},
-    "1.1": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS, "tune-example": _OWN_LOGARITHMS},
+    "1.0": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS},
+    "1.1": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS},
 }
 CLOSE = 1e-9  # relative; for arrays, to their largest number
 LEARNERS = [(number, name) for number in FORMATS for name in KNOWN[number]["learners"]]
@@ -106,7 +105,7 @@ class TestFolders:
         exact, compared = KNOWN[number]["machine"] == machine(), 0
         written_by = int(KNOWN[number]["parts"].get("arithmetic", 0))
         monkeypatch.setattr(saving, "ARITHMETIC", written_by)  # so that its snapshots are held against the log
-        with Inspection(data) as seen:
+        with opened(data, running=False) as seen:
             for name in KNOWN[number]["models"]:
                 found = audit_model(seen, seen.model(name))
                 wrong = [each for each in found.problems if exact or "is not what the log leads to" not in each]
@@ -141,7 +140,7 @@ class TestFolders:
 
     def test_weights_are_those_that_its_log_leads_to(self, data: Path, number: str) -> None:
         """Also where the folder holds states of an older arithmetic: they are not used."""
-        with Inspection(data) as seen:
+        with opened(data, running=False) as seen:
             logs = {name: rebuild(DatabaseRecording(seen, seen.model(name))) for name in KNOWN[number]["models"]}
         engine = Engine(data, synchronous="OFF")
         try:
@@ -155,7 +154,7 @@ class TestFolders:
             engine.close()
 
     def test_what_if_reads_it(self, data: Path, number: str) -> None:
-        with Inspection(data) as seen:
+        with opened(data, running=False) as seen:
             for name, known in KNOWN[number]["models"].items():
                 if known["loop"] in ("rank", "choose", "label", "filter") and "retained" not in name:
                     found = what_if(DatabaseRecording(seen, seen.model(name)), ())
@@ -316,8 +315,8 @@ class TestWhatIsNotKnown:
     def test_in_a_data_folder(self, tmp_path: Path) -> None:
         folder = Path(shutil.copytree(HERE / FORMATS[-1] / "data", tmp_path / "data"))
         engine = Engine(folder, synchronous="OFF")
-        slot = engine.models["undone"].slot
-        engine.run(lambda: engine.store.append(slot, "wondered", 2e9, codec.write({"why": 7}), version=3))
+        shard = engine.models["undone"].shard
+        engine.run(lambda: engine.store.append(shard, "wondered", 2e9, codec.write({"why": 7}), version=3))
         engine.close()
         engine = Engine(folder, synchronous="OFF")
         line = json.loads(list(engine.events.all_lines(engine.models["undone"]))[-1])

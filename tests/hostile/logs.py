@@ -27,7 +27,7 @@ from smidgen.service.schemas import AmendBody
 SEED = 29
 #: Numbers at the ends of what JSON can say.
 EXTREMES: tuple[Any, ...] = (
-    *(-1, 0, 2**25, 10**8, 2**31 - 1, 2**31, 2**53 + 1, 2**62, 2**63 - 1, 2**64 - 1, -(2**63), 10**300),
+    *(-1, 0, 2**25, 10**8, 2**31 - 1, 2**31, 2**53 + 1, 2**62, 2**63 - 1, 2**64 - 1, 2**64, -(2**63), 10**300),
     *(1e308, -1e308, 1e-320, 1e19, 0.5),
 )
 #: Values of another type.
@@ -217,6 +217,11 @@ def _with(name: str, change: Callable[[dict[str, Any]], None], type: str) -> byt
     return _lines(events, place, events[place])
 
 
+def long_setting() -> bytes:
+    """A good log whose settings say a number that the log of a service cannot hold."""
+    return _with("rank", lambda event: event["model"].update(params={"dim": 2**64}), "created")
+
+
 def _carry(event: dict[str, Any], place: int, slot: int) -> None:
     """Let a decision carry a name with a place, and a slot for its numbers."""
     event["shared"]["names"].append([place, "stranger", slot])
@@ -237,6 +242,7 @@ def harmful() -> dict[str, bytes]:
         "a billion features": _rank(10**9),
         "2**62 features": _rank(2**62),
         "-1 features": _rank(-1),
+        "a decision's number of 64 bits": _with("rank", lambda event: event["record"].update(number=2**63), "decision"),
         "features that are a fraction": _rank(3.5),
         "features that are a list": _rank([3]),
         "a matrix between 100,000 features": created(

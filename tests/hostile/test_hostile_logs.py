@@ -15,9 +15,11 @@ import pytest
 
 from hostile import logs
 from service.asgi import Caller
+from service.memory import MemoryStore, Shelf
 from smidgen.errors import SmidgenError
 from smidgen.service.admin.verify import audit_file
 from smidgen.service.engine import blueprint
+from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.lifecycle import from_log
 from smidgen.service.ope.replay import replay
 from smidgen.service.ope.sources import recorded
@@ -47,10 +49,11 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 def read(what: str, content: bytes) -> SmidgenError | None:
-    """Read a log as an import does; the refusal, if there is one."""
+    """Import a log; the refusal, if there is one."""
     began = time.process_time()
     try:
-        from_log(content)
+        brought = from_log(content)
+        Engine(MemoryStore(Shelf()), clock=lambda: 5.0).fill("imported", brought, "a log")
     except SmidgenError as error:
         refusal: SmidgenError | None = error
     else:
@@ -78,6 +81,13 @@ def test_harmful_logs_are_refused_soon_and_in_little_memory(what: str) -> None:
     assert 400 <= refusal.status < 500, refusal
     assert len(str(refusal)) < 2_000
     assert peak < MEMORY + 8 * len(content)
+
+
+def test_a_setting_that_no_log_of_ours_can_hold_is_refused(tmp_path: Path) -> None:
+    with Caller(tmp_path) as caller:
+        answer = caller("POST", "/v1/models/long:import", content=logs.long_setting(), headers=NDJSON)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "impossible")
+        assert caller.get("/v1/models/long").status_code == 404
 
 
 def _each(changed: Iterable[tuple[str, bytes]]) -> None:

@@ -162,7 +162,7 @@ MUTANTS = [
         "service/storage/sqlite.py",
         '        reach("before-commit")\n',
         '        reach("before-commit")\n'
-        "        self._heads.write({slot: head.Head(counts.seq, counts.chain) for slot, counts in moved.items()})\n",
+        "        self._heads.write({shard: head.Head(counts.seq, counts.chain) for shard, counts in moved.items()})\n",
         f"{POWER}::test_a_commit_is_answered_after_its_sync_and_the_head_never_runs_ahead",
     ),
     Mutant(
@@ -203,7 +203,7 @@ MUTANTS = [
     Mutant(
         "the numbers of decisions are forgotten at a restart",
         "service/engine/learner_cache.py",
-        "        learner.reserve(self._store.last_number(model.slot, key))\n",
+        "        learner.reserve(self._store.last_number(model.shard, key))\n",
         "",
         "tests/service/test_engine.py::test_a_reopened_service_goes_on_bit_for_bit",
     ),
@@ -231,8 +231,8 @@ MUTANTS = [
     Mutant(
         "a log is told from one event too early",
         "service/storage/sql.py",
-        'sql = f"{EVENTS} WHERE slot = ? AND seq > ? ORDER',
-        'sql = f"{EVENTS} WHERE slot = ? AND seq >= ? ORDER',
+        'sql = f"{EVENTS} WHERE shard = ? AND seq > ? ORDER',
+        'sql = f"{EVENTS} WHERE shard = ? AND seq >= ? ORDER',
         CONTRACT,
     ),
     Mutant(

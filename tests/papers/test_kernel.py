@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from smidgen_papers.compiled.kernel import JIT
+
 CALLEE = """
 from smidgen_papers.compiled.kernel import kernel
 
@@ -76,11 +80,23 @@ print(*totals, before == [sys.getrefcount(array) for array in room])
 """
 
 
+#: `make test` runs the papers' kernels as plain Python, since most take long to compile; here they are compiled.
+COMPILED = {"NUMBA_DISABLE_JIT": "0"}
+#: What compiles within seconds.
+QUICK = (
+    "test_lanes.py",
+    "test_short_scores.py",
+    "test_directions.py",
+    "test_beyond_better.py",
+    "test_filtering_exact.py",
+)
+
+
 def run(folder: Path, code: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), **environment},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), **COMPILED, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -127,3 +143,13 @@ def test_a_kernel_that_borrows_its_arrays_leaves_their_counts_alone(tmp_path: Pa
     (tmp_path / "borrowed.py").write_text(BORROWED)
     assert run(tmp_path, "import borrowed") == "21.0 True"
     assert run(tmp_path, "import borrowed", NUMBA_DISABLE_JIT="1") == "21.0 True"
+
+
+@pytest.mark.skipif(JIT, reason="numba is switched on: the files themselves compile")
+def test_what_compiles_quickly_passes_its_tests_compiled() -> None:
+    """`make test-long` compiles the rest too."""
+    files = [str(Path(__file__).with_name(name)) for name in QUICK]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not long", "-p", "no:cacheprovider", *files]
+    done = subprocess.run(command, env={**os.environ, **COMPILED}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "numba is switched off" not in done.stdout

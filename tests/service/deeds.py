@@ -84,7 +84,7 @@ def prepare(data: Path) -> dict[str, Any]:
     engine.teach("mail", examples({"examples": [{"features": {"x": 1.5}, "answer": "b"}]}))
     amend(engine, "mail", add_labels=["c"])
     engine.copy("people", CopyBody(to="crowd"))
-    engine.create("spread", model({**LABELS, "keyed": True, "slots": 3}))
+    engine.create("spread", model({**LABELS, "keyed": True, "shards": 3}))
     for i in range(12):
         asked = request({"key": f"k{i}", "features": {"x": i}})
         engine.feedback(engine.decide("spread", asked)["decision"], told(correct=True))
@@ -105,15 +105,15 @@ def prepare(data: Path) -> dict[str, Any]:
 
 def _decided(name: str, *requests: str) -> Facts:
     return lambda engine, stage: tuple(
-        engine.store.requested(engine.models[name].slot, each) is not None for each in requests
+        engine.store.requested(engine.models[name].shard, each) is not None for each in requests
     )
 
 
 def _spread(fact: Callable[[Engine, Served], bool], name: str = "spread") -> Facts:
-    """What is true of every slot of a model, once it is done."""
+    """What is true of every shard of a model, once it is done."""
 
     def facts(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
-        parts = [slot for slot in engine.slots.values() if slot.name == name]
+        parts = [shard for shard in engine.shards.values() if shard.name == name]
         return tuple(fact(engine, part) for part in parts) or (False,)
 
     return facts
@@ -132,24 +132,25 @@ def _copied(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
         return (False,)
     source, twin = engine.models["people"], engine.models["twin"]
     same = [[engine.learners.get(each, key).learner.to_bytes() for key in ("ann", "bob")] for each in (source, twin)]
-    lineage = any(row.slot == twin.slot and row.source == source.slot for row in engine.store.lineage())
+    lineage = any(row.shard == twin.shard and row.source == source.shard for row in engine.store.lineage())
     return (same[0] == same[1], lineage)
 
 
 def _forgotten(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
     return tuple(
-        engine.store.look("keys", engine.models[name].slot, prefix="ann", limit=1) == [] for name in ("people", "crowd")
+        engine.store.look("keys", engine.models[name].shard, prefix="ann", limit=1) == []
+        for name in ("people", "crowd")
     )
 
 
 def _based(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
-    slot = engine.models["mail"].slot
-    base, first = engine.store.base(slot), engine.store.events(slot)[0]
+    shard = engine.models["mail"].shard
+    base, first = engine.store.base(shard), engine.store.events(shard)[0]
     return (base is not None, first.seq > 1, engine.store.erased_decision(stage["d0"]) is not None)
 
 
 def _rolled_back(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
-    return (bool(engine.store.rewinds(engine.models["mail"].slot)),)
+    return (bool(engine.store.rewinds(engine.models["mail"].shard)),)
 
 
 DEEDS = [
@@ -223,7 +224,7 @@ DEEDS = [
         "POST",
         "/v1/models/mail/examples",
         {"id": "lesson", "examples": [{"features": {"x": 1}, "answer": "a"}]},
-        lambda engine, _: (engine.store.called(engine.models["mail"].slot, "lesson") is not None,),
+        lambda engine, _: (engine.store.called(engine.models["mail"].shard, "lesson") is not None,),
         ("event-appended", "taught"),
     ),
     Deed(
@@ -330,13 +331,13 @@ DEEDS = [
     ),
 ]
 
-#: Some of them on a model with several slots: done in all of these, or in none.
+#: Some of them on a model with several shards: done in all of these, or in none.
 SPREAD = [
     Deed(
         "createModel",
         "PUT",
         "/v1/models/wide",
-        {**LABELS, "keyed": True, "slots": 3},
+        {**LABELS, "keyed": True, "shards": 3},
         lambda engine, _: tuple(f"wide/{i}" in {row.name for row in engine.store.models()} for i in range(3)),
         ("event-appended", "event-appended:2", "event-appended:3"),
     ),
@@ -361,7 +362,7 @@ SPREAD = [
         "POST",
         "/v1/models/spread:copy",
         {"to": "broad"},
-        _spread(lambda engine, part: any(row.slot == part.slot for row in engine.store.lineage()), "broad"),
+        _spread(lambda engine, part: any(row.shard == part.shard for row in engine.store.lineage()), "broad"),
         ("event-appended:2", "event-appended:9"),
         again=(409,),
     ),
@@ -370,7 +371,7 @@ SPREAD = [
         "POST",
         "/v1/models/spread/decisions:batch",
         {"decisions": [{"id": f"s{i}", "key": f"k{i}", "features": {"x": 1}} for i in range(6)]},
-        lambda engine, _: tuple(engine.store.requested(0, f"s{i}", *engine.slots) is not None for i in range(6)),
+        lambda engine, _: tuple(engine.store.requested(0, f"s{i}", *engine.shards) is not None for i in range(6)),
         ("decision-appended", "decision-appended:3"),
     ),
     Deed(
@@ -378,7 +379,7 @@ SPREAD = [
         "POST",
         "/v1/models/spread:rollback",
         {"time": "{made}"},
-        _spread(lambda engine, part: bool(engine.store.rewinds(part.slot))),
+        _spread(lambda engine, part: bool(engine.store.rewinds(part.shard))),
         ("rollback-appended", "rollback-appended:2"),
     ),
 ]

@@ -113,10 +113,10 @@ def move(cluster: Cluster, patch: pytest.MonkeyPatch) -> None:
 
     epoch = Owning.epoch
 
-    def asked(self: Owning, slot: int) -> int | None:
+    def asked(self: Owning, shard: int) -> int | None:
         if not isinstance(self._store, PostgresStore):
-            return epoch(self, slot)
-        return self._store.lease(self.name, LEASE_S, slot).get(slot)
+            return epoch(self, shard)
+        return self._store.lease(self.name, LEASE_S, shard).get(shard)
 
     def reading(where: Any, access: str, database: Path | None) -> PostgresReader:
         return PostgresReader(Address.of(place(cluster, where) if isinstance(where, Path) else where.url))

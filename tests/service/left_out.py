@@ -51,7 +51,7 @@ class Lines(Recording):
         """One that was made."""
         return self._made.get(id)
 
-    def undone(self, slot: int | None = None) -> Undone:
+    def undone(self, shard: int | None = None) -> Undone:
         """What was taken back so far."""
         found = [line for line in self.said if line.type in REWINDS]
         return Undone([Rewind(e.type, e.model_version or 0, e.version, e.columns == "kept") for e in found])
@@ -99,11 +99,11 @@ class LeftOut:
     Parameters
     ----------
     logs
-        The lines of all slots, as they were.
+        The lines of all shards, as they were.
     key
         Who is left out.
     origins
-        Of slots whose lines do not say it: from which slot, and up to which line, they took something over.
+        Of shards whose lines do not say it: from which shard, and up to which line, they took something over.
     """
 
     def __init__(
@@ -113,18 +113,18 @@ class LeftOut:
         self._origins = origins or {}
         self._folds: dict[tuple[int, int], tuple[Fold, list[Told]]] = {}
 
-    def of(self, slot: int, upto: int | None = None) -> tuple[Fold, list[Told]]:
+    def of(self, shard: int, upto: int | None = None) -> tuple[Fold, list[Told]]:
         """What a log leads to, up to a line, and what it says then."""
-        last = len(self._logs[slot]) if upto is None else upto
-        if (slot, last) not in self._folds:
+        last = len(self._logs[shard]) if upto is None else upto
+        if (shard, last) not in self._folds:
             left, whole, said = Fold(), Fold(), list[Told]()
-            for line in self._logs[slot][:last]:
+            for line in self._logs[shard][:last]:
                 if line["key"] is None or line["key"] != self._key:
-                    said.append(self._changed(line, left, whole, self._origins.get(slot)))
+                    said.append(self._changed(line, left, whole, self._origins.get(shard)))
                     left.take(said[-1])
                 whole.take(line)
-            self._folds[slot, last] = left, said
-        return self._folds[slot, last]
+            self._folds[shard, last] = left, said
+        return self._folds[shard, last]
 
     def _changed(self, line: Told, left: Fold, whole: Fold, origin: tuple[int, int] | None) -> Told:
         if line["type"] in ("imported", "promoted") and (of := line.get("of", origin)) is not None:
@@ -160,7 +160,8 @@ class LeftOut:
         if left.table is None or whole.table is None or self._key is None:
             return line
         private = _numbers(whole.table) - _numbers(left.table)
-        called = dict(enumerate(whole.table.names))
+        together = {column for column, name in whole.table.named_columns() if name.endswith(" (share a column)")}
+        called = {i: name for i, name in enumerate(whole.table.names) if i not in together}
 
         def goes(name: str) -> bool:
             return any(f"{path} (missing)" in name.split(" × ") for path in private)
@@ -169,7 +170,12 @@ class LeftOut:
             gone = [goes(name) for name in e.names]
             rows = np.repeat(np.arange(len(e)), np.diff(e.starts)).tolist()
             every = zip(rows, e.indices.tolist(), e.values.tolist(), strict=True)
-            entries = [(row, column, value) for row, column, value in every if not goes(called.get(column, ""))]
+            stay = set(e.forgotten.tolist())  # columns that other names share, which the record may hold
+            entries = [
+                (row, column, value)
+                for row, column, value in every
+                if column in stay or not goes(called.get(column, ""))
+            ]
             place = {old: new for new, old in enumerate(i for i, out in enumerate(gone) if not out)}
             new = [i for i, name in enumerate(e.new_names.tolist()) if not gone[name]]
             fields = e.to_record() | {

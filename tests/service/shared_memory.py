@@ -1,4 +1,4 @@
-"""A store in memory that several workers share: what another has committed is seen, slots are taken for a batch."""
+"""A store in memory that several workers share: what another has committed is seen, shards are taken for a batch."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Exchange(Shelf):
     made
         The number of the last model that was entered.
     held, names
-        Whose batch holds a slot, or a name.
+        Whose batch holds a shard, or a name.
     leases
-        By slot.
+        By shard.
     waits
-        Whether whoever holds nothing waits for a slot; else he is told that it is taken, so that one thread can play
+        Whether whoever holds nothing waits for a shard; else he is told that it is taken, so that one thread can play
         all workers.
     """
 
@@ -74,51 +74,51 @@ class SharedMemoryStore(MemoryStore):
     def shared(self) -> bool:
         return True
 
-    def enter(self, *slots: int) -> None:
+    def enter(self, *shards: int) -> None:
         self._open()
-        exchange, new = self.exchange, [slot for slot in sorted(slots) if self.exchange.held.get(slot) is not self]
+        exchange, new = self.exchange, [shard for shard in sorted(shards) if self.exchange.held.get(shard) is not self]
         with exchange.free:
             waits = exchange.waits and self not in exchange.held.values()
-            for slot in new:
-                while slot in exchange.held and waits:
+            for shard in new:
+                while shard in exchange.held and waits:
                     if not exchange.free.wait(30):
-                        raise TimeoutError(f"slot {slot} is held for ever")
-                if slot in exchange.held:
-                    for taken in new[: new.index(slot)]:
+                        raise TimeoutError(f"shard {shard} is held for ever")
+                if shard in exchange.held:
+                    for taken in new[: new.index(shard)]:
                         del exchange.held[taken]
                     exchange.free.notify_all()
-                    raise Taken(f"slot {slot} is taken", "try again")
-                exchange.held[slot] = self
+                    raise Taken(f"shard {shard} is taken", "try again")
+                exchange.held[shard] = self
             self._renew()
-            for slot in slots:
-                put(self._tables.counts[slot], self._live.setdefault(slot, Counts()))
+            for shard in shards:
+                put(self._tables.counts[shard], self._live.setdefault(shard, Counts()))
 
     def catalogue(self) -> int:
         self._renew()
         return self.exchange.number
 
-    def kinds(self, slot: int, after: int) -> set[str]:
-        return {event.type for event in self._tables.events[slot][after:]}
+    def kinds(self, shard: int, after: int) -> set[str]:
+        return {event.type for event in self._tables.events[shard][after:]}
 
-    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
+    def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
         epochs, now = dict[int, int](), time.time()
         with self.exchange.lock:
-            for slot in slots:
-                held = self.exchange.leases.get(slot)
+            for shard in shards:
+                held = self.exchange.leases.get(shard)
                 if held is None or held.owner == owner or held.until <= now:
-                    epochs[slot] = 1 if held is None else held.epoch + (held.owner != owner)
-                    self.exchange.leases[slot] = LeaseRow(slot, owner, epochs[slot], now + seconds)
+                    epochs[shard] = 1 if held is None else held.epoch + (held.owner != owner)
+                    self.exchange.leases[shard] = LeaseRow(shard, owner, epochs[shard], now + seconds)
         return epochs
 
     def leases(self) -> list[LeaseRow]:
-        return [self.exchange.leases[slot] for slot in sorted(self.exchange.leases)]
+        return [self.exchange.leases[shard] for shard in sorted(self.exchange.leases)]
 
-    def leave(self, owner: str, *slots: int) -> None:
+    def leave(self, owner: str, *shards: int) -> None:
         with self.exchange.lock:
-            for slot in slots:
-                held = self.exchange.leases.get(slot)
+            for shard in shards:
+                held = self.exchange.leases.get(shard)
                 if held is not None and held.owner == owner:
-                    self.exchange.leases[slot] = held._replace(until=0.0)
+                    self.exchange.leases[shard] = held._replace(until=0.0)
 
     # The batch
 
@@ -149,9 +149,9 @@ class SharedMemoryStore(MemoryStore):
                     del table[place]
             self.exchange.free.notify_all()
 
-    def _touched(self, slot: int) -> Counts:
-        self.enter(slot)
-        return super()._touched(slot)
+    def _touched(self, shard: int) -> Counts:
+        self.enter(shard)
+        return super()._touched(shard)
 
     # Rows of models and tokens
 
@@ -163,12 +163,12 @@ class SharedMemoryStore(MemoryStore):
                 raise Taken(f"the name {name!r} is taken", "try again")
             self.exchange.made += 1
             row = ModelRow(self.exchange.made, name, self.exchange.made, body, resolved, at)
-            self.exchange.held[row.slot], self._listed = self, True
+            self.exchange.held[row.shard], self._listed = self, True
 
         def enter(tables: Tables) -> None:
             tables.models[row.id] = row
-            tables.counts[row.slot] = Counts()
-            tables.events[row.slot] = []
+            tables.counts[row.shard] = Counts()
+            tables.events[row.shard] = []
 
         self._do(enter)
         return row
@@ -199,18 +199,18 @@ class SharedMemoryStore(MemoryStore):
 
     # States and reading
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+    def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         with self.exchange.lock:
-            lease = self.exchange.leases.get(slot)
+            lease = self.exchange.leases.get(shard)
             if epoch is not None and (lease is None or lease.epoch != epoch):
                 return False
-            super().publish(slot, key, seq, content)
+            super().publish(shard, key, seq, content)
             self.exchange.version += 1
             return True
 
-    def drop_states(self, slot: int, before: int) -> None:
+    def drop_states(self, shard: int, before: int) -> None:
         with self.exchange.lock:
-            super().drop_states(slot, before)
+            super().drop_states(shard, before)
             self.exchange.version += 1
 
     def models(self) -> list[ModelRow]:

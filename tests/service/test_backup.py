@@ -64,7 +64,7 @@ def written(original: Path) -> Path:
 def bits(folder: Path) -> dict[str, Any]:
     """What a service recovers: every learner's bytes, and where every log ends."""
     engine = Engine(folder, synchronous="OFF")
-    keys: list[str | None] = [*engine.store.state_keys(engine.models["keyed"].slot)]
+    keys: list[str | None] = [*engine.store.state_keys(engine.models["keyed"].shard)]
     found: dict[str, Any] = {
         name: [engine.learners.get(engine.models[name], key).learner.to_bytes() for key in places]
         for name, places in (("rank", [None]), ("tune", [None]), ("keyed", keys))
@@ -248,7 +248,7 @@ class TestRefused:
     def test_content_that_is_not_sound_is_not_put_back(self, original: Path, tmp_path: Path) -> None:
         data = Path(shutil.copytree(original, tmp_path / "data"))
         with closing(sqlite3.connect(data / "smidgen.db")) as connection:
-            connection.execute("UPDATE slots SET late = 9")
+            connection.execute("UPDATE shards SET late = 9")
             connection.commit()
         (tmp_path / "b").write_bytes(packed({"smidgen.db": (data / "smidgen.db").read_bytes()}))
         with pytest.raises(StorageFailed, match=r"is not sound, and nothing was put back: model rank: 9 late"):

@@ -124,27 +124,27 @@ def test_calls_follow_what_is_typed_and_can_be_copied(browser: Any, address: str
     context.close()
 
 
-def test_slots_are_asked_for_where_users_have_learners_of_their_own(visit: Visit) -> None:
+def test_shards_are_asked_for_where_users_have_learners_of_their_own(visit: Visit) -> None:
     page = new_model(visit, "spread", "One item", "A reward")
     page.get_by_text("More settings").click()
-    slots = page.get_by_label("Slots")
-    assert not slots.is_visible()
+    shards = page.get_by_label("Shards")
+    assert not shards.is_visible()
     page.get_by_label("One learner per user").check()
-    assert "slots" not in calls(page)["create"]
-    slots.fill("65")
+    assert "shards" not in calls(page)["create"]
+    shards.fill("65")
     page.get_by_role("button", name="Create the model").click()
-    page.locator("#new-slots-wrong", has_text="64").wait_for()
-    slots.fill("3")
-    assert '"slots": 3' in calls(page)["create"]
+    page.locator("#new-shards-wrong", has_text="64").wait_for()
+    shards.fill("3")
+    assert '"shards": 3' in calls(page)["create"]
     page.get_by_label("One learner per user").uncheck()
-    assert not slots.is_visible()
-    assert "slots" not in calls(page)["create"]
+    assert not shards.is_visible()
+    assert "shards" not in calls(page)["create"]
     page.get_by_label("One learner per user").check()
     page.get_by_role("tab", name="Python").click()
-    assert "slots=3" in calls(page)["create"]
+    assert "shards=3" in calls(page)["create"]
     page.get_by_role("button", name="Create the model").click()
     page.locator("h1", has_text=re.compile("^spread$")).wait_for()
-    assert httpx.get(f"{visit.address}/v1/models/spread").json()["slots"] == 3
+    assert httpx.get(f"{visit.address}/v1/models/spread").json()["shards"] == 3
     visit.leave(allowed=REFUSED)
 
 

@@ -528,27 +528,27 @@ class TestRecords:
         assert {"topic=art", "topic=cars"} <= {each["name"] for each in asyncio.run(go())}
 
 
-class TestSlots:
-    """A model with several slots."""
+class TestShards:
+    """A model with several shards."""
 
     def test_replies_say_which_and_rollbacks_take_a_moment(self, client: smidgen.Client, name: str) -> None:
-        model = client.create(name, loop="choose", keyed=True, slots=4)
+        model = client.create(name, loop="choose", keyed=True, shards=4)
         decided = model.decide({"a": {}, "b": {}}, key="eve")
-        assert (decided.slot, decided.action) == (3, decided.choice)
-        assert model.learn(decided, reward=1.0).slot == 3
+        assert (decided.shard, decided.action) == (3, decided.choice)
+        assert model.learn(decided, reward=1.0).shard == 3
         with pytest.raises(ServiceError) as caught:
             client.rollback(name, 0)
         assert caught.value.status == 422
         assert client.rollback(name, time=time.time()) == 5
 
-    def test_a_log_that_breaks_is_taken_up_in_its_slot(self, live: Live, client: smidgen.Client, name: str) -> None:
-        model = client.create(name, loop="choose", keyed=True, slots=3)
+    def test_a_log_that_breaks_is_taken_up_in_its_shard(self, live: Live, client: smidgen.Client, name: str) -> None:
+        model = client.create(name, loop="choose", keyed=True, shards=3)
         for i in range(12):
             model.learn(model.decide({"a": {}, "b": {}}, key=f"k{i}"), reward=1.0)
         whole = list(model.log())
-        assert [event["slot"] for event in whole] == sorted(event["slot"] for event in whole)
-        assert list(client.log(name, 2, slot=1)) == [
-            event for event in whole if event["slot"] == 1 and event["seq"] > 2
+        assert [event["shard"] for event in whole] == sorted(event["shard"] for event in whole)
+        assert list(client.log(name, 2, shard=1)) == [
+            event for event in whole if event["shard"] == 1 and event["seq"] > 2
         ]
 
         class Broken(httpx.SyncByteStream):

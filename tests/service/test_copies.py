@@ -29,7 +29,7 @@ def family(life: Life) -> None:
         engine.copy(source, CopyBody(to=to))
     engine.copy("songs", CopyBody(to="fresh", learnt=False))
     for key in (SECRET, "bob"):
-        if (engine.store.look("keys", engine.models["songs"].slot, prefix=key, limit=1)) == [(key,)]:
+        if (engine.store.look("keys", engine.models["songs"].shard, prefix=key, limit=1)) == [(key,)]:
             made = engine.decide("second", request({"key": key, "candidates": [{"id": "a"}, {"id": f"x{key}"}]}))
             engine.feedback(made["decision"], told(reward=0.5))
     engine.archive("first")
@@ -70,19 +70,19 @@ def test_a_refusal_on_the_way_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -
     made = engine.decide("songs", request({"key": "ann", "candidates": [{"id": "a"}]}))
     engine.feedback(made["decision"], told(reward=1.0))
     engine.copy("songs", CopyBody(to="twin"))
-    before = [engine.store.events(engine.models[name].slot) for name in ("songs", "twin")]
-    forget, slots = engine.store.forget, list[int]()
+    before = [engine.store.events(engine.models[name].shard) for name in ("songs", "twin")]
+    forget, shards = engine.store.forget, list[int]()
 
-    def fails(slot: int, *told: Any) -> object:
-        slots.append(slot)
-        if len(slots) == 2:
+    def fails(shard: int, *told: Any) -> object:
+        shards.append(shard)
+        if len(shards) == 2:
             raise OSError("the disk is gone")
-        return forget(slot, *told)
+        return forget(shard, *told)
 
     monkeypatch.setattr(engine.store, "forget", fails)
     with pytest.raises(OSError, match="gone"):
         engine.forget("songs", "ann")
-    assert [engine.store.events(engine.models[name].slot) for name in ("songs", "twin")] == before
+    assert [engine.store.events(engine.models[name].shard) for name in ("songs", "twin")] == before
 
 
 def test_a_log_that_was_brought_counts_as_the_models_own() -> None:

@@ -113,14 +113,15 @@ def test_the_command_takes_its_crash_point_from_the_environment(
 
 
 DAMAGE = {
-    "feedback on .* is lost": "DELETE FROM events WHERE slot = 1 AND seq = 5;"
+    "feedback on .* is lost": "DELETE FROM events WHERE shard = 1 AND seq = 5;"
     "UPDATE decisions SET feedback_seq = NULL, version = NULL WHERE version = 2;"
-    "UPDATE slots SET seq = 4, version = 1, chain = (SELECT chain FROM events WHERE slot = 1 AND seq = 4) WHERE id = 1",
-    "decision .* is lost": "UPDATE events SET body = swapped(body, 'd3', 'd9') WHERE slot = 1 AND seq = 2",
-    "applied twice": "INSERT INTO events SELECT slot, 6, type, version, at, decision, key, made, salt, chain, body"
-    " FROM events WHERE slot = 1 AND seq = 5; UPDATE slots SET seq = 6 WHERE id = 1",
-    "nobody sent": "UPDATE events SET body = swapped(body, 'clicked', 'renamed') WHERE slot = 1 AND seq = 5",
-    "weights of rank": "UPDATE decisions SET seq = 6 - seq WHERE slot = 1",
+    "UPDATE shards SET seq = 4, version = 1, chain = (SELECT chain FROM events WHERE shard = 1 AND seq = 4)"
+    " WHERE id = 1",
+    "decision .* is lost": "UPDATE events SET body = swapped(body, 'd3', 'd9') WHERE shard = 1 AND seq = 2",
+    "applied twice": "INSERT INTO events SELECT shard, 6, type, version, at, decision, key, made, salt, chain, body"
+    " FROM events WHERE shard = 1 AND seq = 5; UPDATE shards SET seq = 6 WHERE id = 1",
+    "nobody sent": "UPDATE events SET body = swapped(body, 'clicked', 'renamed') WHERE shard = 1 AND seq = 5",
+    "weights of rank": "UPDATE decisions SET seq = 6 - seq WHERE shard = 1",
 }
 
 

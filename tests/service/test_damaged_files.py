@@ -56,7 +56,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
             engine.sweep_all()
         if seed == 1:
             engine.maintain(every=1)
-            keys = engine.store.look("keys", engine.models["newcomers"].slot, prefix="", limit=1)
+            keys = engine.store.look("keys", engine.models["newcomers"].shard, prefix="", limit=1)
             engine.forget("newcomers", keys[0][0])
     engine.roll_back("banner", 2)
     engine.close()
@@ -247,13 +247,13 @@ def test_half_a_database(
     assert "Traceback" not in said
 
 
-def test_slots_of_any_number_cost_nothing(stopped: Path, tmp_path: Path) -> None:
-    """Heads are kept at the place of a slot's number; one that is damaged does not make a file of gigabytes."""
+def test_shards_of_any_number_cost_nothing(stopped: Path, tmp_path: Path) -> None:
+    """Heads are kept at the place of a shard's number; one that is damaged does not make a file of gigabytes."""
     import sqlite3
 
     shutil.copytree(stopped, data := tmp_path / "data")
     with sqlite3.connect(data / "smidgen.db") as connection:
-        for table, column in (("slots", "id"), ("events", "slot"), ("decisions", "slot")):
+        for table, column in (("shards", "id"), ("events", "shard"), ("decisions", "shard")):
             connection.execute(f"UPDATE {table} SET {column} = 1000000001 WHERE {column} = 1")
     connection.close()
     with within(TIME, "fsck"):
@@ -261,7 +261,7 @@ def test_slots_of_any_number_cost_nothing(stopped: Path, tmp_path: Path) -> None
     with within(TIME, "backup"), pytest.raises(StorageFailed, match="not sound"):
         backup(tmp_path / "file", data)
     with within(TIME, "start"):
-        tried(start, data, "a slot of a large number")
+        tried(start, data, "a shard of a large number")
     assert sum(each.stat().st_size for each in tmp_path.rglob("*") if each.is_file()) < 50 << 20
 
 

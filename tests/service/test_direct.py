@@ -311,13 +311,13 @@ class TestStatements:
         request = loops.decision(candidates=[Candidate(id=id, features=row) for id, row in ROWS.items()])
         id = engine.decide("m", request)["decision"]
         told = Told(id, engine.clock(), None, bytes(16), None, None, b"", open_until=engine.clock() + 100.0)
-        slot = engine.model("m").slot
-        engine.run(lambda: engine.store.answered(slot, [told]))
+        shard = engine.model("m").shard
+        engine.run(lambda: engine.store.answered(shard, [told]))
         if engine.store.shared:  # it is not believed: others write too
-            assert engine.run(lambda: engine.store.answered(slot, [told]))[0].status == "duplicate"
+            assert engine.run(lambda: engine.store.answered(shard, [told]))[0].status == "duplicate"
         else:
             with pytest.raises(RuntimeError, match="1 of 1 rows do not fit"):
-                engine.run(lambda: engine.store.answered(slot, [told]))
+                engine.run(lambda: engine.store.answered(shard, [told]))
         assert engine.model("m").version == 1
-        assert engine.store.counts(slot) == engine.model("m").counts
+        assert engine.store.counts(shard) == engine.model("m").counts
         engine.store.close()

@@ -333,7 +333,7 @@ def test_snapshots_are_taken_and_only_three_are_kept(tmp_path: Path) -> None:
     for seed in range(8):
         play(engine, ["rank"], 20, seed)
         engine.maintain()
-    states = list(engine.store.states(engine.models["rank"].slot))
+    states = list(engine.store.states(engine.models["rank"].shard))
     assert len(states) == 3
     assert [state_problem(state) for state in states] == [None] * 3
     found = [Path(state.place) for state in states]

@@ -94,6 +94,23 @@ numbers = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([1e308, -1e308, 1e154, 1e100, -1e100, 5e-324])
 )
 rows = st.lists(numbers, min_size=3, max_size=3)
+#: Whole numbers that a log cannot hold.
+LONG = (2**64, -(2**63) - 1, 10**30)
+
+
+@pytest.mark.parametrize("number", LONG)
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda number: {"params": {"width": number}},
+        lambda number: {"candidates": [{"id": "a", "value": number}, {"id": "b"}]},
+        lambda number: {"candidates": [{"id": "a", "value": {"inside": [number]}}, {"id": "b"}]},
+    ],
+)
+def test_whole_numbers_that_a_log_cannot_hold_are_refused(call: Caller, body: Any, number: int) -> None:
+    answer = call.put("/v1/models/long", {"loop": "choose", **body(number)})
+    assert answer.status_code == 422, answer.text
+    assert call.get("/v1/models/long").status_code == 404
 
 
 def finite(value: Any) -> bool:

@@ -166,7 +166,7 @@ class Walk:
             unanswered = [row for row in rows if row.answer is None and row.expires >= now]
             expected = sum(row.shown for row in unanswered), sum(not row.shown for row in unanswered)
             assert waiting(reading, self.engine.models[name], now) == expected, (what, name)
-            counts = reading.counts(self.engine.models[name].slot)
+            counts = reading.counts(self.engine.models[name].shard)
             assert counts is not None
             heard = sum(row.answer in ("learnt", "late") or row.late for row in rows)
             assert 0 <= counts.answered == heard <= counts.decisions, (what, name)

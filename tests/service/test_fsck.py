@@ -20,6 +20,7 @@ from typer.testing import CliRunner, Result
 from service.bodies import Clock, decision_body, engine_with, model, play, request
 from service.bodies import told as heard
 from service.live import Live
+from service.older_schema import SQLITE
 from smidgen.cli import app
 from smidgen.service.admin.backup import backup, restore
 from smidgen.service.admin.fsck import FsckReport, fsck
@@ -93,6 +94,8 @@ def make_old(folder: Path) -> Path:
     play(engine, ["rank"], 20, seed=1)
     engine.close()
     with closing(sqlite3.connect(folder / "smidgen.db")) as connection:
+        for statement in SQLITE:
+            connection.execute(statement)
         connection.executescript(
             """
             DROP INDEX decision_due; DROP INDEX event_wide; DROP INDEX event_rewinds; DROP TABLE calls;
@@ -243,29 +246,29 @@ class TestNotSound:
     @pytest.mark.parametrize(
         ("sql", "code", "problem"),
         [
-            ("UPDATE events SET at = at + 1 WHERE slot = 1 AND seq = 5", "chain", "event 5 does not fit the chain"),
-            ("UPDATE events SET body = x'00' WHERE slot = 2 AND seq = 3", "chain", "event 3 does not fit the chain"),
-            ("UPDATE events SET salt = NULL WHERE slot = 2 AND seq = 3", "chain", "event 3 has no salt"),
+            ("UPDATE events SET at = at + 1 WHERE shard = 1 AND seq = 5", "chain", "event 5 does not fit the chain"),
+            ("UPDATE events SET body = x'00' WHERE shard = 2 AND seq = 3", "chain", "event 3 does not fit the chain"),
+            ("UPDATE events SET salt = NULL WHERE shard = 2 AND seq = 3", "chain", "event 3 has no salt"),
             (
-                "UPDATE events SET made = made + 1 WHERE slot = 1 AND made > 3",
+                "UPDATE events SET made = made + 1 WHERE shard = 1 AND made > 3",
                 "chain",
                 "made version 5 after version 3",
             ),
-            ("DELETE FROM events WHERE slot = 1 AND seq = 4", "chain", "event 4 has the number 5"),
-            ("DELETE FROM events WHERE slot = 1 AND seq > 9", "counts", "the log ends with event 9 and should end"),
-            ("DELETE FROM events WHERE slot = 1 AND seq > 9", "lost", "is missing in the database"),
-            ("UPDATE slots SET version = version - 1 WHERE id = 3", "counts", "the version that is kept is"),
-            ("UPDATE slots SET decisions = 0 WHERE id = 3", "counts", "0 decisions are counted and the log has"),
-            ("UPDATE slots SET late = 7 WHERE id = 3", "counts", "7 late answers are counted and the log has 0"),
-            ("UPDATE slots SET chain = x'00' WHERE id = 3", "tables", "the log does not end with event"),
+            ("DELETE FROM events WHERE shard = 1 AND seq = 4", "chain", "event 4 has the number 5"),
+            ("DELETE FROM events WHERE shard = 1 AND seq > 9", "counts", "the log ends with event 9 and should end"),
+            ("DELETE FROM events WHERE shard = 1 AND seq > 9", "lost", "is missing in the database"),
+            ("UPDATE shards SET version = version - 1 WHERE id = 3", "counts", "the version that is kept is"),
+            ("UPDATE shards SET decisions = 0 WHERE id = 3", "counts", "0 decisions are counted and the log has"),
+            ("UPDATE shards SET late = 7 WHERE id = 3", "counts", "7 late answers are counted and the log has 0"),
+            ("UPDATE shards SET chain = x'00' WHERE id = 3", "tables", "the log does not end with event"),
             ("UPDATE decisions SET version = 77 WHERE version = 2", "tables", "is not the one that the table"),
             ("UPDATE decisions SET feedback_seq = 1 WHERE version = 2", "tables", "the answer of event"),
             ("DELETE FROM decisions WHERE version = 1", "tables", "is not in the table of decisions"),
             ("UPDATE decisions SET seq = seq + 1000 WHERE version = 1", "tables", "which is no such decision"),
             (
-                "UPDATE decisions SET slot = 99 WHERE version = 1 AND slot = 1",
+                "UPDATE decisions SET shard = 99 WHERE version = 1 AND shard = 1",
                 "tables",
-                "refers to slots which are not",
+                "refers to shards which are not",
             ),
             (
                 "UPDATE models SET body = CAST(replace(body, '\"a\"', '\"z\"') AS BLOB) WHERE id = 1",
@@ -366,7 +369,7 @@ class TestNotSound:
         assert fsck(data).sound
 
     def test_the_command_tells_every_finding_and_the_way_out(self, data: Path) -> None:
-        execute(data, "UPDATE events SET at = at + 1 WHERE slot = 1; UPDATE slots SET late = 7 WHERE id = 3")
+        execute(data, "UPDATE events SET at = at + 1 WHERE shard = 1; UPDATE shards SET late = 7 WHERE id = 3")
         result = invoke("--data", data)
         assert result.exit_code == 1
         assert "wrong: model rank: event 1 does not fit the chain" in result.output
@@ -386,11 +389,11 @@ def test_a_bit_that_turned_in_a_body_is_always_found(place: float, bit: int, sto
     shutil.rmtree(data, ignore_errors=True)
     shutil.copytree(stopped, data)
     with closing(sqlite3.connect(data / "smidgen.db")) as connection:
-        rows = connection.execute("SELECT slot, seq, body FROM events WHERE body IS NOT NULL").fetchall()
-        slot, seq, body = rows[int(place * len(rows))]
+        rows = connection.execute("SELECT shard, seq, body FROM events WHERE body IS NOT NULL").fetchall()
+        shard, seq, body = rows[int(place * len(rows))]
         changed = bytearray(body)
         changed[int(place * 977) % len(body)] ^= 1 << bit
-        connection.execute("UPDATE events SET body = ? WHERE slot = ? AND seq = ?", (bytes(changed), slot, seq))
+        connection.execute("UPDATE events SET body = ? WHERE shard = ? AND seq = ?", (bytes(changed), shard, seq))
         connection.commit()
     report = fsck(data)
     assert "chain" in codes(report)
@@ -414,7 +417,7 @@ def test_a_bit_that_turned_anywhere_in_the_file_is_found_or_changes_nothing(
 
 def _events(folder: Path) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(f"file:{folder / 'smidgen.db'}?mode=ro&immutable=1", uri=True)) as connection:
-        return connection.execute("SELECT * FROM events ORDER BY slot, seq").fetchall()
+        return connection.execute("SELECT * FROM events ORDER BY shard, seq").fetchall()
 
 
 def test_a_folder_that_is_written_to_meanwhile_is_looked_at_anew(data: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the keys of a slot share is a fold over the log: restarts, undoing, forgetting and copies lead to the same."""
+"""What the keys of a shard share is a fold over the log: restarts, undoing, forgetting and copies lead to the same."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Life:
         found = {}
         for name in MODELS:
             served = self.engine.model(name)
-            for (key,) in self.engine.store.look("keys", served.slot, prefix="", limit=100):
+            for (key,) in self.engine.store.look("keys", served.shard, prefix="", limit=100):
                 found[name, key] = self.engine.learners.get(served, key).learner.to_bytes()
         return found
 

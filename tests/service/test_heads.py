@@ -35,7 +35,7 @@ def events(folder: Path) -> int:
 def test_the_heads_are_where_the_log_ends(played: Path) -> None:
     engine = Engine(played)
     heads = Heads(played).read()
-    assert heads == {model.slot: Head(model.seq, model.counts.chain) for model in engine.models.values()}
+    assert heads == {model.shard: Head(model.seq, model.counts.chain) for model in engine.models.values()}
     engine.store.close()
 
 

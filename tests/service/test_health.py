@@ -23,7 +23,7 @@ from smidgen.service.monitoring.health import agreeing
 from smidgen.service.schemas import Code
 from smidgen.structures import Choice
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "health.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "trust" / "health.md"
 #: No finding may wait for more.
 MOST = 40
 BALL = {"type": "Ball", "dim": 2, "radius": 1.0}
@@ -382,14 +382,14 @@ class Counting(MemoryReads):
         super().__init__(of._tables, of._lock)
         self.read = 0
 
-    def look(self, question: Any, slot: int, **values: Any) -> list[tuple[Any, ...]]:
-        found = super().look(question, slot, **values)
+    def look(self, question: Any, shard: int, **values: Any) -> list[tuple[Any, ...]]:
+        found = super().look(question, shard, **values)
         self.read += len(found)
         return found
 
-    def event(self, slot: int, seq: int) -> Any:
+    def event(self, shard: int, seq: int) -> Any:
         self.read += 1
-        return super().event(slot, seq)
+        return super().event(shard, seq)
 
 
 def test_what_is_read_does_not_grow_with_the_log() -> None:

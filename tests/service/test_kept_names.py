@@ -28,7 +28,7 @@ KEYED = {"loop": "choose", "keyed": True, "window_s": 1e6}
 MODELS: dict[str, dict[str, Any]] = {
     "alone": {"loop": "choose", "window_s": 1e6},
     "keyed": KEYED,
-    "slots": KEYED | {"slots": 3},
+    "shards": KEYED | {"shards": 3},
     "better": KEYED | {"feedback": "better"},
 }
 STORES = ("sqlite", "memory", "workers")
@@ -48,7 +48,7 @@ class Shop:
         self.engines = [self._open() for _ in range(2 if store == "workers" else 1)]
         self.engine.create("shop", model(MODELS[kind]))
         self.name = "shop"
-        self.meant: dict[tuple[int, int], str] = {}  # of a slot and a column
+        self.meant: dict[tuple[int, int], str] = {}  # of a shard and a column
         self.offered: dict[str, str] = {}
 
     @property
@@ -76,13 +76,13 @@ class Shop:
         return found
 
     def of(self, id: str) -> tuple[int, str | None, Encoded]:
-        """The slot, the key and the context of a decision."""
+        """The shard, the key and the context of a decision."""
         engine = self.engine
 
         def look() -> tuple[int, str | None, Encoded]:
             row = engine.store.decision(id)
             assert row is not None
-            (part,) = [part for part in engine.entered(self.name).parts if part.slot == row.slot]
+            (part,) = [part for part in engine.entered(self.name).parts if part.shard == row.shard]
             made = engine.events.decision(part, row.seq)
             assert isinstance(made.decision.context, Encoded)
             return part.part, made.key, made.decision.context
@@ -122,9 +122,9 @@ class Shop:
         logged, served = SimpleNamespace(log=engine.events), engine.run(lambda: engine.entered(self.name))
         rebuilt = rebuild_all(recording_of(logged, served))
         alone = {}
-        for slot, each in rebuilt.items():
-            alone |= {(slot, key): each.learner(key).to_bytes() for key in each.numbers | each.learners}
-            alone |= {(slot, "all"): each.group.to_bytes()} if each.group is not None else {}
+        for shard, each in rebuilt.items():
+            alone |= {(shard, key): each.learner(key).to_bytes() for key in each.numbers | each.learners}
+            alone |= {(shard, "all"): each.group.to_bytes()} if each.group is not None else {}
         assert alone == {place: content for place, content in live.items() if place in alone}
         assert len(alone) >= len(live) - len(rebuilt)
 
@@ -135,7 +135,7 @@ class Shop:
 
         def look() -> None:
             for part in engine.entered(self.name).parts:
-                keys = [key for (key,) in engine.store.look("keys", part.slot, prefix="", limit=100)]
+                keys = [key for (key,) in engine.store.look("keys", part.shard, prefix="", limit=100)]
                 for key in keys if part.keyed else [None]:
                     found[part.part, key] = engine.learners.get(part, key).learner.to_bytes()
                 if (group := engine.learners.group(part)) is not None:
@@ -157,7 +157,7 @@ def shop(request: pytest.FixtureRequest, store: str, tmp_path: Path) -> Shop:
 
 def back(shop: Shop) -> None:
     """Go back to the beginning."""
-    if shop.kind == "slots":
+    if shop.kind == "shards":
         shop.engine.roll_back("shop", None, then=1_000_000.0)
     else:
         shop.engine.roll_back("shop", 0)
@@ -177,7 +177,7 @@ def test_an_open_decision_keeps_its_columns_when_what_named_them_is_rolled_back(
     shop.agrees()
 
 
-@pytest.mark.parametrize("kind", ["alone", "keyed", "slots"])
+@pytest.mark.parametrize("kind", ["alone", "keyed", "shards"])
 def test_a_reward_after_a_rollback_is_the_one_of_its_name(store: str, kind: str, tmp_path: Path) -> None:
     shop = Shop(store, tmp_path / "data", kind)
     for _ in range(3):
@@ -215,14 +215,14 @@ def test_who_goes_back_and_forth_keeps_all_columns(shop: Shop) -> None:
             waiting.append(shop.ask(rng.choice(["ann", "bob"]), *ids, os=rng.choice(["ios", "web", "tv"])))
             if rng.random() < 0.7:
                 shop.tell(waiting.pop(rng.randrange(len(waiting))))
-        if shop.kind == "slots":
+        if shop.kind == "shards":
             shop.engine.roll_back("shop", None, then=shop.clock.now - rng.randrange(20))
         else:
             shop.engine.roll_back("shop", rng.randrange(shop.engine.model("shop").version + 1))
     shop.agrees()
 
 
-@pytest.mark.parametrize("kind", ["keyed", "slots", "better"])
+@pytest.mark.parametrize("kind", ["keyed", "shards", "better"])
 def test_nobody_gets_the_columns_of_names_that_are_forgotten(store: str, kind: str, tmp_path: Path) -> None:
     shop = Shop(store, tmp_path / "data", kind)
     shop.tell(shop.ask("bob", "A", os="ios"))
@@ -329,7 +329,7 @@ def test_what_was_taken_back_before_names_were_kept_is_folded_as_it_was(tmp_path
     shop = Shop("memory", tmp_path, "alone")
     shop.tell(shop.ask("ann", "A", "B"))
     engine, body = shop.engine, codec.write({"version": 0})
-    engine.run(lambda: engine.store.append(engine.model("shop").slot, "rolled_back", 1.0, body, changes=True))
+    engine.run(lambda: engine.store.append(engine.model("shop").shard, "rolled_back", 1.0, body, changes=True))
     shop.restart()
     assert shop.table(None).names == ["(constant)"]
     shop.meant = {}

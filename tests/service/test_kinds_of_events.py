@@ -81,7 +81,7 @@ def learners(engine: Engine, people: tuple[str, ...] = PEOPLE) -> dict[str, byte
 
 def test_every_kind_is_there_and_replays(tmp_path: Path, clock: Clock) -> None:
     engine = whole_life(tmp_path / "data", clock)
-    found = {event.type for each in engine.slots for event in engine.events.events_of(each)}
+    found = {event.type for each in engine.shards for event in engine.events.events_of(each)}
     assert found | NOT_EVENTS == set(TYPES), "a kind of event is not in the law: let it happen in whole_life"
     expected = learners(engine)
     engine.close()
@@ -124,7 +124,7 @@ def test_every_kind_can_be_forgotten(tmp_path: Path, clock: Clock) -> None:
     engine.forget("songs", "ann")
     ours, theirs = (each.learners.get(each.models["songs"], "bob").learner for each in (engine, other))
     assert still(ours) == still(theirs)
-    left = [event for event in engine.events.events_of(engine.models["songs"].slot) if event.key == "ann"]
+    left = [event for event in engine.events.events_of(engine.models["songs"].shard) if event.key == "ann"]
     assert left == []
     engine.maintain()
     engine.close()

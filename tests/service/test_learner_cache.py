@@ -121,7 +121,7 @@ def test_a_state_of_an_event_that_is_missing_is_not_of_this_log(tmp_path: Path) 
         engine.snapshot(engine.models["tune"])
     states = list(engine.store.states(1))
     assert [state.own for state in states] == [True] * 3
-    engine.store.connection.execute("DELETE FROM events WHERE slot = 1 AND seq = ?", (states[1].seq,))
+    engine.store.connection.execute("DELETE FROM events WHERE shard = 1 AND seq = ?", (states[1].seq,))
     assert [state.own for state in engine.store.states(1)] == [True, False, True]
     with pytest.raises(KeyError):
         engine.store.append(7, "created", 0.0, None)
@@ -198,7 +198,7 @@ def test_a_batch_learns_what_the_app_has_chosen_before_it_goes_on(tmp_path: Path
         else:
             made = [engine.decide("keyed", request(each)) for each in asked]
         replies.append([{name: value for name, value in each.items() if name != "decision"} for each in made])
-        types = [event.type for event in engine.store.events(engine.models["keyed"].slot)]
+        types = [event.type for event in engine.store.events(engine.models["keyed"].shard)]
         assert types == ["created", *["decision", "taught"] * 3]
         engine.close()
     assert replies[0] == replies[1]
@@ -235,7 +235,7 @@ def test_a_shadow_that_fails_begins_with_what_its_log_says(tmp_path: Path, monke
 
 @pytest.mark.parametrize("way", ["the batch is abandoned", "the command fails"])
 def test_nothing_is_known_of_a_model_whose_making_was_undone(tmp_path: Path, way: str) -> None:
-    """The next model gets its number and its slot, and must not find its learner there."""
+    """The next model gets its number and its shard, and must not find its learner there."""
     engine = Engine(tmp_path, synchronous="OFF", clock=lambda: 5.0)
     before = {"loop": "rank", "learner": "SecondOrderPreferencePerceptron", "params": {"dim": 3}}
 

@@ -34,9 +34,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "words": {"loop": "filter", "features": {"hashed": 16}, "learner": "RidgeFil", "keyed": True},
     "knobs": {"loop": "tune", "params": {"space": {"type": "Box", "low": [0, 0], "high": [1, 1]}}},
     "letters": {"loop": "draft"},
-    "crowd": {"loop": "choose", "keyed": True, "slots": 3},
+    "crowd": {"loop": "choose", "keyed": True, "shards": 3},
     "callers": {"loop": "choose", "keyed": True, "default_reward": 0.25},
-    "shops": {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}, "keyed": True, "slots": 2},
+    "shops": {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}, "keyed": True, "shards": 2},
 }
 CHOSEN: dict[str, Any] = {"rank": "b", "label": "y", "filter": True}
 RIVALS = {"banners": "LinUCB", "mail": "AROW", "people": None, "lists": None}
@@ -208,7 +208,7 @@ def retract(play: Play, worker: int, a: int, b: int) -> None:
 
 def roll_back(play: Play, worker: int, a: int, b: int) -> None:
     name = play.names[a % len(play.names)]
-    if MODELS[name].get("slots", 1) > 1:
+    if MODELS[name].get("shards", 1) > 1:
         play.do(worker, lambda engine, twin: engine.roll_back(name, then=play.clock.now - 20.0 * (a % 9)))
         return
 
@@ -333,20 +333,20 @@ def compare(play: Play) -> None:
     anew = Engine(MemoryStore(Shelf(tables)), clock=play.clock)
     given = dict[tuple[int, str | None], list[int]]()
     for row in tables.models.values():
-        events = tables.events[row.slot]
+        events = tables.events[row.shard]
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         assert Chain().follow(events) is None
         versions = [event.made for event in events if event.made is not None]
-        assert versions == list(range(1, len(versions) + 1)) == list(range(1, tables.counts[row.slot].version + 1))
-        kept = {each.seq for each in tables.carried.get(row.slot, ())}
+        assert versions == list(range(1, len(versions) + 1)) == list(range(1, tables.counts[row.shard].version + 1))
+        kept = {each.seq for each in tables.carried.get(row.shard, ())}
         for event in events:
-            if event.seq <= tables.floor(row.slot) and event.seq not in kept:
+            if event.seq <= tables.floor(row.shard) and event.seq not in kept:
                 continue  # it is erased by the next upkeep, and nobody reads it
             if event.type == "decision" and event.decision in tables.given:
-                given.setdefault((row.slot, event.key), []).append(tables.given[event.decision])
+                given.setdefault((row.shard, event.key), []).append(tables.given[event.decision])
     for numbers in given.values():
         assert numbers == sorted(set(numbers))
-    for served in anew.slots.values():
+    for served in anew.shards.values():
         twin = play.alone.models[served.name].parts[served.part]
         assert (served.version, served.seq, served.decisions) == (twin.version, twin.seq, twin.decisions)
         for key in keys_of(anew.store, served):

@@ -45,71 +45,71 @@ _STEPS = st.one_of(
 )
 
 
-def _do(store: Store, slots: list[int], step: Step, made: dict[tuple[int, Any], int]) -> Any:
+def _do(store: Store, shards: list[int], step: Step, made: dict[tuple[int, Any], int]) -> Any:
     """One command; what it says."""
     kind, *rest = step
     if kind == "tidy":
         return store.tidy(rest[0])
-    slot, *rest = slots[rest[0]], *rest[1:]
+    shard, *rest = shards[rest[0]], *rest[1:]
     if kind in ("decide", "undone", "rolled"):
         place, key, waits, request = (*rest, None, False, None)[:4]
-        id = f"{slot:012x}{place:012x}"
+        id = f"{shard:012x}{place:012x}"
         if store.decision(id) is not None or store.erased_decision(id) is not None:
             return "there"
-        if request is not None and store.requested(slot, request) is not None:
+        if request is not None and store.requested(shard, request) is not None:
             return "asked"
-        number = store.last_number(slot, key) + 1
+        number = store.last_number(shard, key) + 1
         row = new_decision(1)._replace(
             decision=id, key=key, number=number, waits=waits, shown=not waits, request=request
         )
-        return store.decided(slot, [row])
+        return store.decided(shard, [row])
     if kind in ("answer", "expire", "show", "retract"):
-        id = f"{slot:012x}{rest[0]:012x}"
+        id = f"{shard:012x}{rest[0]:012x}"
         if kind == "answer":
-            return store.answered(slot, [new_feedback(1)._replace(decision=id, at=rest[1], hash=rest[2])])
+            return store.answered(shard, [new_feedback(1)._replace(decision=id, at=rest[1], hash=rest[2])])
         if kind == "expire":
-            return store.expired(slot, [Expiry(id, rest[1], None, 0.5, None, b"silent")])
-        return store.shown(slot, id, rest[1], None) if kind == "show" else store.retracted(slot, id, 50.0, None)
+            return store.expired(shard, [Expiry(id, rest[1], None, 0.5, None, b"silent")])
+        return store.shown(shard, id, rest[1], None) if kind == "show" else store.retracted(shard, id, 50.0, None)
     if kind == "back":
-        return store.rolled_back(slot, rest[0], 60.0)
+        return store.rolled_back(shard, rest[0], 60.0)
     if kind == "forget":
-        return store.forget(slot, rest[0], 70.0)
+        return store.forget(shard, rest[0], 70.0)
     if kind == "append":
         key, changes, call = rest
-        if call is not None and store.called(slot, call) is not None:
+        if call is not None and store.called(shard, call) is not None:
             return "called"
         told = (call, b"digest") if call is not None else None
-        return store.append(slot, "rumour", 9.0, b"body", key=key, changes=changes, call=told)
+        return store.append(shard, "rumour", 9.0, b"body", key=key, changes=changes, call=told)
     if kind == "publish":
-        return store.publish(slot, rest[0], rest[1], b"state of %d" % rest[1])
-    return _rebase(store, slot)
+        return store.publish(shard, rest[0], rest[1], b"state of %d" % rest[1])
+    return _rebase(store, shard)
 
 
-def _rebase(store: Store, slot: int) -> Any:
-    counts, old = store.counts(slot), store.base(slot)
-    events = store.events(slot)
+def _rebase(store: Store, shard: int) -> Any:
+    counts, old = store.counts(shard), store.base(shard)
+    events = store.events(shard)
     if counts is None or len(events) < 3 or (old is not None and old.erased < old.seq):
         return "too soon"
     last = events[-2]
-    decisions, late = store.under(slot, last.seq)
+    decisions, late = store.under(shard, last.seq)
     state = BaseState(None, last.seq, 1, state_digest(None, last.seq, 1, b"learner"), b"learner")
-    store.unstage(slot)
-    store.stage(slot, [state])
-    crossing = store.crossing(slot, last.seq, 50.0, 0)
-    base = Base(last.seq, store.version_at(slot, last.seq), last.chain, 80.0, decisions, late, 0, b"settings")
+    store.unstage(shard)
+    store.stage(shard, [state])
+    crossing = store.crossing(shard, last.seq, 50.0, 0)
+    base = Base(last.seq, store.version_at(shard, last.seq), last.chain, 80.0, decisions, late, 0, b"settings")
     kept = [Carried(seq, b"digest") for seq in crossing]
-    return store.rebase(slot, base, kept, 80.0), crossing
+    return store.rebase(shard, base, kept, 80.0), crossing
 
 
 def _play(stores: list[Store], steps: list[Step]) -> list[Any]:
     """The steps, in batches, by stores that take turns; what was said."""
     turns, said = itertools.cycle(stores), []
     store = next(turns)
-    slots = []
+    shards = []
     for name in ("one", "two"):
         store.begin()
-        slots.append(store.create(name, b"{}", {}, 1.0).slot)
-        store.append(slots[-1], "created", 1.0, b"")
+        shards.append(store.create(name, b"{}", {}, 1.0).shard)
+        store.append(shards[-1], "created", 1.0, b"")
         store.commit()
     store.begin()
     for step in steps:
@@ -119,27 +119,27 @@ def _play(stores: list[Store], steps: list[Step]) -> list[Any]:
             store.begin()
             continue
         if step[0] == "rolled":
-            _do(store, slots, step, {})
+            _do(store, shards, step, {})
             store.rollback()
             store.begin()
             continue
         store.savepoint()
-        said.append(_do(store, slots, step, {}))
+        said.append(_do(store, shards, step, {}))
         if step[0] == "undone":
             store.undo()
         else:
             store.release()
     store.commit()
-    return [said, [_all(each, slot) for each in stores for slot in slots][-2:]]
+    return [said, [_all(each, shard) for each in stores for shard in shards][-2:]]
 
 
-def _all(store: Store, slot: int) -> Any:
-    events, base, counts = store.events(slot), store.base(slot), store.counts(slot)
+def _all(store: Store, shard: int) -> Any:
+    events, base, counts = store.events(shard), store.base(shard), store.counts(shard)
     start = Chain() if base is None else Chain(base.seq, base.chain)
     assert start.follow(events) is None
     assert counts is not None
     assert counts.chain == start.chain
-    ids = [f"{slot:012x}{place:012x}" for place in range(1, 13)]
+    ids = [f"{shard:012x}{place:012x}" for place in range(1, 13)]
     reader = store.reader()
     found = (
         [
@@ -149,17 +149,17 @@ def _all(store: Store, slot: int) -> Any:
         [(view.decision(id), view.erased_decision(id)) for view in (store, reader) for id in ids],
         [getattr(counts, name) for name in ("seq", "version", "decisions", "late", "keys", "number", "answered")],
         [
-            [(event.seq, made and made.seq) for event, made in store.changes(slot, 0, key)]
+            [(event.seq, made and made.seq) for event, made in store.changes(shard, 0, key)]
             for key in (None, "a", "b\x00")
         ],
-        [[event.seq for event in store.of_key(slot, key)] for key in ("a", "b\x00", "ü")],
-        [(key, next(iter(store.states(slot, key))).content) for key in store.state_keys(slot)],
+        [[event.seq for event in store.of_key(shard, key)] for key in ("a", "b\x00", "ü")],
+        [(key, next(iter(store.states(shard, key))).content) for key in store.state_keys(shard)],
         [row.id for row in store.due(1e6)],
-        [store.last_number(slot, key) for key in (None, "a", "b\x00")],
-        [store.version_at(slot, seq) for seq in range(counts.seq + 1)],
+        [store.last_number(shard, key) for key in (None, "a", "b\x00")],
+        [store.version_at(shard, seq) for seq in range(counts.seq + 1)],
         base and base._replace(chain=b""),
-        [kept.seq for kept in store.carried(slot)],
-        [[tuple(row) for row in store.look(question, slot, **values)] for question, values in _LOOKS],
+        [kept.seq for kept in store.carried(shard)],
+        [[tuple(row) for row in store.look(question, shard, **values)] for question, values in _LOOKS],
     )
     reader.close()
     return found

@@ -33,12 +33,12 @@ def news(call: Caller) -> Caller:
 
 
 def delete(call: Caller, *events: int) -> None:
-    """Delete events of the first slot, as nothing of ours does."""
+    """Delete events of the first shard, as nothing of ours does."""
     here = call.app.state.service
 
     def command() -> None:
         for seq in events:
-            here.engine.store._run("DELETE FROM events WHERE slot = ? AND seq = ?", (1, seq))
+            here.engine.store._run("DELETE FROM events WHERE shard = ? AND seq = ?", (1, seq))
 
     call._run(here.writer.do(command))
 
@@ -93,17 +93,17 @@ def test_a_decision_whose_event_is_missing_is_no_fault_of_the_caller(news: Calle
         assert (answer.status_code, answer.json()["error"]["code"]) == (500, "log_damaged")
 
 
-def test_each_slot_has_its_own_numbers(call: Caller) -> None:
-    call.put("/v1/models/news", {**MODELS["label"], "keyed": True, "slots": 2})
+def test_each_shard_has_its_own_numbers(call: Caller) -> None:
+    call.put("/v1/models/news", {**MODELS["label"], "keyed": True, "shards": 2})
     for i in range(8):
         assert call.post("/v1/models/news/decisions", {**ASKED, "key": f"k{i}"}).status_code == 201
     whole = lines(call)
-    assert {line["slot"] for line in whole} == {0, 1}
+    assert {line["shard"] for line in whole} == {0, 1}
     delete(call, 2)
     *events, last = lines(call)
-    assert [(event["slot"], event["seq"]) for event in events] == [(0, 1)]
-    assert last["error"]["message"] == "event 2 of news (slot 0) is missing"
-    assert lines(call, "?slot=1") == [line for line in whole if line["slot"] == 1]
+    assert [(event["shard"], event["seq"]) for event in events] == [(0, 1)]
+    assert last["error"]["message"] == "event 2 of news (shard 0) is missing"
+    assert lines(call, "?shard=1") == [line for line in whole if line["shard"] == 1]
 
 
 def test_events_that_retention_erases_meanwhile_are_not_passed_over(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def damaged(tmp_path: Path) -> Path:
     """A data folder whose model misses an event."""
     engine = engine_with(tmp_path, ["label"])
     play(engine, ["label"], 20, seed=0)
-    slot = engine.models["label"].slot
-    engine.run(lambda: engine.store._run("DELETE FROM events WHERE slot = ? AND seq = ?", (slot, 6)))
+    shard = engine.models["label"].shard
+    engine.run(lambda: engine.store._run("DELETE FROM events WHERE shard = ? AND seq = ?", (shard, 6)))
     engine.close()
     return tmp_path
 

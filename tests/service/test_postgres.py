@@ -13,6 +13,7 @@ import pytest
 
 from cluster import Cluster
 from service.bodies import MODELS, Clock, decision_body, log_of, model, play, request, told
+from service.older_schema import POSTGRES
 from smidgen.errors import InvalidArgument, MissingExtra
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.engine.engine import Engine
@@ -54,7 +55,7 @@ def test_a_store_is_sound_when_retention_has_passed_a_state(postgres: str) -> No
     rank = engine.models["rank"]
     play(engine, ["rank"], 20, seed=1)
     state = engine.learners.get(rank, None).learner.to_bytes()
-    assert engine.store.publish(rank.slot, None, rank.seq, state)
+    assert engine.store.publish(rank.shard, None, rank.seq, state)
     play(engine, ["rank"], 20, seed=2)
     clock.now += 1.0
     assert engine.retain("rank", 0.5).base == rank.seq - 1
@@ -85,7 +86,7 @@ class TestTrips:
         store.begin()
         for n in range(50):
             store.savepoint()
-            store.decided(row.slot, [new_decision(100 + n, number=n + 1)])
+            store.decided(row.shard, [new_decision(100 + n, number=n + 1)])
             store.release()
         store.commit()
         assert store.trips - before <= 2
@@ -94,52 +95,52 @@ class TestTrips:
         store.expect([new_decision(100 + n).decision for n in range(50)] + ["nonsense", "f" * 24])
         for n in range(50):
             store.savepoint()
-            event = store.event(row.slot, 2 + n)
+            event = store.event(row.shard, 2 + n)
             assert event is not None
             assert event.decision == new_decision(100 + n).decision
-            assert store.answered(row.slot, [new_feedback(100 + n)])[0].status == "learnt"
+            assert store.answered(row.shard, [new_feedback(100 + n)])[0].status == "learnt"
             store.release()
-        assert store.answered(row.slot, [new_feedback(120)])[0].status == "duplicate"
+        assert store.answered(row.shard, [new_feedback(120)])[0].status == "duplicate"
         store.commit()
         assert store.trips - before <= 3
-        assert Chain().follow(store.events(row.slot)) is None
+        assert Chain().follow(store.events(row.shard)) is None
 
     def test_a_command_that_is_undone_before_anything_of_it_went_costs_nothing(self, store: PostgresStore) -> None:
         row = made(store, "undone")
         store.begin()
-        store.enter(row.slot)
+        store.enter(row.shard)
         before = store.trips
         for n in range(20):
             store.savepoint()
-            store.decided(row.slot, [new_decision(n, number=1)])
+            store.decided(row.shard, [new_decision(n, number=1)])
             store.undo()
         assert store.trips == before
         store.savepoint()
-        store.decided(row.slot, [new_decision(50, number=1)])
+        store.decided(row.shard, [new_decision(50, number=1)])
         assert store.decision(new_decision(50).decision) is not None  # so it had to go
         store.undo()
         assert store.decision(new_decision(50).decision) is None
-        store.decided(row.slot, [new_decision(51, number=1)])
+        store.decided(row.shard, [new_decision(51, number=1)])
         store.commit()
-        assert [event.decision for event in store.events(row.slot, 1)] == [new_decision(51).decision]
+        assert [event.decision for event in store.events(row.shard, 1)] == [new_decision(51).decision]
 
     def test_long_answers_come_in_parts(self, store: PostgresStore) -> None:
         row = made(store, "long")
-        in_batch(store, lambda: store.decided(row.slot, [new_decision(n, number=n) for n in range(1, 701)]))
-        in_batch(store, lambda: store.answered(row.slot, [new_feedback(n) for n in range(1, 701)]))
+        in_batch(store, lambda: store.decided(row.shard, [new_decision(n, number=n) for n in range(1, 701)]))
+        in_batch(store, lambda: store.answered(row.shard, [new_feedback(n) for n in range(1, 701)]))
         expected = list(range(702, 1402))
         reader = store.reader()
-        assert [event.seq for event, _ in reader.changes(row.slot)] == expected
+        assert [event.seq for event, _ in reader.changes(row.shard)] == expected
         with reader.moment():
-            assert [event.seq for event, _ in reader.changes(row.slot)] == expected
-        steps = reader.changes(row.slot)
+            assert [event.seq for event, _ in reader.changes(row.shard)] == expected
+        steps = reader.changes(row.shard)
         assert next(steps)[0].seq == 702
         steps.close()  # what is left open gives its connection back
-        assert len(reader.events(row.slot, 0, 500)) == 500
-        assert [event.seq for event, _ in store.changes(row.slot)] == expected
+        assert len(reader.events(row.shard, 0, 500)) == 500
+        assert [event.seq for event, _ in store.changes(row.shard)] == expected
         store.begin()
-        store.enter(row.slot)
-        assert [event.seq for event, _ in store.changes(row.slot)] == expected
+        store.enter(row.shard)
+        assert [event.seq for event, _ in store.changes(row.shard)] == expected
         store.commit()
         reader.close()
 
@@ -196,6 +197,7 @@ class TestOpening:
         wire = Wire(Address.of(postgres))
         for column in ("name", "expires_at", "used_at"):
             wire.ask([call(f"ALTER TABLE tokens DROP COLUMN {column}")])
+        wire.ask([call(statement) for statement in POSTGRES])
         wire.ask([call("DELETE FROM migrations WHERE version > 1")])
         store = PostgresStore(postgres)
         assert store.tokens() == [TokenRow("0badcafe", b"h" * 32, "decide", "m", 1.0)]
@@ -306,7 +308,7 @@ class TestOpening:
 
     def test_a_log_that_ends_elsewhere(self, store: PostgresStore) -> None:
         row = made(store, "torn")
-        in_batch(store, lambda: store._run("UPDATE slots SET seq = 7 WHERE id = ?", (row.slot,)))
+        in_batch(store, lambda: store._run("UPDATE shards SET seq = 7 WHERE id = ?", (row.shard,)))
         with pytest.raises(StorageFailed, match="does not end with event 7"):
             PostgresStore(_url(store))
 
@@ -356,21 +358,21 @@ class TestDialect:
         assert (escaped(text) < escaped("\x01")) == (text < "\x01")
 
 
-def _write(url: str, slot: int, first: int, count: int) -> None:
+def _write(url: str, shard: int, first: int, count: int) -> None:
     store = PostgresStore(url)
     for n in range(first, first + count):
-        in_batch(store, lambda n=n: store.decided(slot, [new_decision(n, number=1)]))
-        in_batch(store, lambda n=n: store.answered(slot, [new_feedback(n)]))
+        in_batch(store, lambda n=n: store.decided(shard, [new_decision(n, number=1)]))
+        in_batch(store, lambda n=n: store.answered(shard, [new_feedback(n)]))
     store.close()
 
 
 class TestTogether:
     """Several writers at the same time."""
 
-    def test_processes_on_the_same_slot_and_on_others(self, store: PostgresStore) -> None:
+    def test_processes_on_the_same_shard_and_on_others(self, store: PostgresStore) -> None:
         rows = [made(store, f"together {n}") for n in range(2)]
         spawn = multiprocessing.get_context("spawn")
-        jobs = [(_url(store), rows[n % 2].slot, 1000 * n, 40) for n in range(1, 4)]
+        jobs = [(_url(store), rows[n % 2].shard, 1000 * n, 40) for n in range(1, 4)]
         workers = [spawn.Process(target=_write, args=job) for job in jobs]
         for worker in workers:
             worker.start()
@@ -378,42 +380,42 @@ class TestTogether:
             worker.join(60)
             assert worker.exitcode == 0
         for row, count in zip(rows, (40, 80), strict=True):
-            events = store.events(row.slot)
+            events = store.events(row.shard)
             assert [event.seq for event in events] == list(range(1, 2 * count + 2))
             assert Chain().follow(events) is None
-            counts = store.counts(row.slot)
+            counts = store.counts(row.shard)
             assert counts is not None
             assert (counts.decisions, counts.version, counts.answered) == (count, count, count)
 
-    def test_threads_that_touch_two_slots_in_any_order_never_wait_in_a_ring(self, store: PostgresStore) -> None:
+    def test_threads_that_touch_two_shards_in_any_order_never_wait_in_a_ring(self, store: PostgresStore) -> None:
         from smidgen.service.errors import Taken
 
-        slots = [made(store, f"ring {n}").slot for n in range(2)]
+        shards = [made(store, f"ring {n}").shard for n in range(2)]
         taken: list[int] = []
 
-        def work(first: int, slots: list[int]) -> None:
+        def work(first: int, shards: list[int]) -> None:
             mine = PostgresStore(_url(store))
             for n in range(first, first + 25):
                 while True:
                     mine.begin()
                     try:
-                        mine.decided(slots[0], [new_decision(n, number=1)])
-                        mine.decided(slots[1], [new_decision(n + 10_000, number=1)])
+                        mine.decided(shards[0], [new_decision(n, number=1)])
+                        mine.decided(shards[1], [new_decision(n + 10_000, number=1)])
                         mine.commit()
                         break
                     except Taken:
                         taken.append(n)
                         mine.rollback()
-                        slots = slots[::-1]
+                        shards = shards[::-1]
             mine.close()
 
-        threads = [threading.Thread(target=work, args=(1000 * n, slots[:: (-1) ** n])) for n in range(1, 4)]
+        threads = [threading.Thread(target=work, args=(1000 * n, shards[:: (-1) ** n])) for n in range(1, 4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(60)
             assert not thread.is_alive()
-        for slot in slots:
-            events = store.events(slot)
+        for shard in shards:
+            events = store.events(shard)
             assert len(events) == 76
             assert Chain().follow(events) is None

@@ -39,38 +39,38 @@ def kill(store: PostgresStore) -> None:
     wire.close()
 
 
-def _sound(store: PostgresStore, slot: int, seqs: int) -> None:
-    events = store.events(slot)
+def _sound(store: PostgresStore, shard: int, seqs: int) -> None:
+    events = store.events(shard)
     assert [event.seq for event in events] == list(range(1, seqs + 1))
     assert Chain().follow(events) is None
-    counts = store.counts(slot)
+    counts = store.counts(shard)
     assert counts is not None
     assert (counts.seq, counts.chain) == (seqs, events[-1].chain)
 
 
-def _at_the_beginning(store: PostgresStore, slot: int) -> None:
+def _at_the_beginning(store: PostgresStore, shard: int) -> None:
     store.begin()
 
 
-def _entered(store: PostgresStore, slot: int) -> None:
+def _entered(store: PostgresStore, shard: int) -> None:
     store.begin()
-    store.enter(slot)
+    store.enter(shard)
 
 
-def _waiting(store: PostgresStore, slot: int) -> None:
-    _entered(store, slot)
-    store.decided(slot, [new_decision(1, number=1)])
+def _waiting(store: PostgresStore, shard: int) -> None:
+    _entered(store, shard)
+    store.decided(shard, [new_decision(1, number=1)])
 
 
-def _sent(store: PostgresStore, slot: int) -> None:
-    _waiting(store, slot)
+def _sent(store: PostgresStore, shard: int) -> None:
+    _waiting(store, shard)
     assert store.decision(new_decision(1).decision) is not None
 
 
-def _in_a_command(store: PostgresStore, slot: int) -> None:
-    _entered(store, slot)
+def _in_a_command(store: PostgresStore, shard: int) -> None:
+    _entered(store, shard)
     store.savepoint()
-    store.decided(slot, [new_decision(1, number=1)])
+    store.decided(shard, [new_decision(1, number=1)])
     assert store.decision(new_decision(1).decision) is not None
 
 
@@ -78,58 +78,58 @@ class TestKilled:
     def test_between_batches_nobody_notices(self, store: PostgresStore) -> None:
         row = made(store, "idle")
         reader = store.reader()
-        assert reader.counts(row.slot) is not None
+        assert reader.counts(row.shard) is not None
         for n in (1, 2):
             kill(store)
-            assert reader.counts(row.slot) is not None
+            assert reader.counts(row.shard) is not None
             assert len(store.models()) == 1
-            assert store.lease("me", 5.0, row.slot) == {row.slot: 1}
+            assert store.lease("me", 5.0, row.shard) == {row.shard: 1}
             kill(store)
-            in_batch(store, lambda n=n: store.decided(row.slot, [new_decision(n, number=n)]))
-        _sound(store, row.slot, 3)
+            in_batch(store, lambda n=n: store.decided(row.shard, [new_decision(n, number=n)]))
+        _sound(store, row.shard, 3)
         reader.close()
 
     def test_before_anything_of_a_batch_was_sent_nobody_notices(self, store: PostgresStore) -> None:
         row = made(store, "begun")
-        _at_the_beginning(store, row.slot)
+        _at_the_beginning(store, row.shard)
         kill(store)
-        store.decided(row.slot, [new_decision(1, number=1)])
+        store.decided(row.shard, [new_decision(1, number=1)])
         store.commit()
-        _sound(store, row.slot, 2)
+        _sound(store, row.shard, 2)
 
     @pytest.mark.parametrize("phase", [_entered, _waiting, _sent, _in_a_command])
     def test_within_a_batch_it_fails_and_the_next_goes_on(
         self, store: PostgresStore, phase: Callable[[PostgresStore, int], None]
     ) -> None:
         row = made(store, "killed")
-        phase(store, row.slot)
+        phase(store, row.shard)
         kill(store)
         with pytest.raises(StorageFailed, match="refused"):
-            store.requested(row.slot, "whatever")
+            store.requested(row.shard, "whatever")
         if phase is _in_a_command:
             store.undo()
         for _ in range(2):
             with pytest.raises(StorageFailed):
                 store.commit()  # it cannot be had after all
         store.rollback()
-        _sound(store, row.slot, 1)
-        in_batch(store, lambda: store.decided(row.slot, [new_decision(1, number=1)]))
-        _sound(store, row.slot, 2)
+        _sound(store, row.shard, 1)
+        in_batch(store, lambda: store.decided(row.shard, [new_decision(1, number=1)]))
+        _sound(store, row.shard, 2)
 
     def test_at_the_commit_nothing_was_done(self, store: PostgresStore) -> None:
         row = made(store, "committing")
-        _waiting(store, row.slot)
+        _waiting(store, row.shard)
         kill(store)
         with pytest.raises(StorageFailed):
             store.commit()
         store.rollback()
-        _sound(store, row.slot, 1)
+        _sound(store, row.shard, 1)
 
     def test_a_commit_whose_answer_is_lost_is_no_acknowledgement_and_is_known_again(
         self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         row = made(store, "answerless")
-        in_batch(store, lambda: store.decided(row.slot, [new_decision(1, number=1, request="mine")]))
+        in_batch(store, lambda: store.decided(row.shard, [new_decision(1, number=1, request="mine")]))
         ask = Wire.ask
 
         def lost(wire: Wire, calls: list[Sent]) -> Rows:
@@ -141,24 +141,24 @@ class TestKilled:
 
         monkeypatch.setattr(Wire, "ask", lost)
         with pytest.raises(StorageFailed, match="answer was lost"):
-            in_batch(store, lambda: store.answered(row.slot, [new_feedback(1)]))
+            in_batch(store, lambda: store.answered(row.shard, [new_feedback(1)]))
         monkeypatch.undo()
         store.rollback()
-        again = in_batch(store, lambda: store.answered(row.slot, [new_feedback(1)]))
+        again = in_batch(store, lambda: store.answered(row.shard, [new_feedback(1)]))
         assert [verdict.status for verdict in again] == ["duplicate"]
-        assert store.requested(row.slot, "mine") is not None
-        _sound(store, row.slot, 3)
+        assert store.requested(row.shard, "mine") is not None
+        _sound(store, row.shard, 3)
 
     def test_a_batch_that_failed_in_the_database_is_never_committed(self, store: PostgresStore) -> None:
         row = made(store, "aborted")
         store.begin()
-        store.decided(row.slot, [new_decision(1, number=1)])
+        store.decided(row.shard, [new_decision(1, number=1)])
         with pytest.raises(Exception, match="column"):
-            store._rows("SELECT nonsense FROM slots")
+            store._rows("SELECT nonsense FROM shards")
         with pytest.raises(StorageFailed):
             store.commit()
         store.rollback()
-        _sound(store, row.slot, 1)
+        _sound(store, row.shard, 1)
         wire = Wire(store.address)
         with pytest.raises(Exception, match="does not exist"):
             wire.ask([call("BEGIN"), call("SELECT nonsense")])
@@ -170,24 +170,24 @@ class TestKilled:
         row = made(store, "refused")
         store.begin()
         store.savepoint()
-        store.decided(row.slot, [new_decision(1, number=1, request="a")])
+        store.decided(row.shard, [new_decision(1, number=1, request="a")])
         store.release()
         store.savepoint()
-        store.decided(row.slot, [new_decision(2, number=2)])
+        store.decided(row.shard, [new_decision(2, number=2)])
         assert store.decision(new_decision(2).decision) is not None
-        store.decided(row.slot, [new_decision(3, number=3, request="a")])
+        store.decided(row.shard, [new_decision(3, number=3, request="a")])
         with pytest.raises(Exception, match="unique"):
             store.decision(new_decision(9).decision)
         store.undo()
         store.savepoint()
-        store.decided(row.slot, [new_decision(4, number=2)])
+        store.decided(row.shard, [new_decision(4, number=2)])
         store.release()
         store.commit()
-        assert [event.decision for event in store.events(row.slot, 1)] == [
+        assert [event.decision for event in store.events(row.shard, 1)] == [
             new_decision(1).decision,
             new_decision(4).decision,
         ]
-        _sound(store, row.slot, 3)
+        _sound(store, row.shard, 3)
 
 
 class TestAway:
@@ -227,17 +227,17 @@ class TestAway:
     def test_a_reader_outlives_it_too(self, server: Cluster) -> None:
         store = PostgresStore(server.fresh())
         row, reader = made(store, "read"), store.reader()
-        assert reader.counts(row.slot) is not None
+        assert reader.counts(row.shard) is not None
         server.restart("fast")
-        assert reader.counts(row.slot) is not None
+        assert reader.counts(row.shard) is not None
         server.stop("fast")
         with pytest.raises(StorageFailed):
-            reader.counts(row.slot)
+            reader.counts(row.shard)
         server.start()
-        assert reader.counts(row.slot) is not None
+        assert reader.counts(row.shard) is not None
         server.restart("immediate")
         with reader.moment():  # what is asked within one cannot be asked again: its connection must be a live one
-            assert reader.counts(row.slot) is not None
+            assert reader.counts(row.shard) is not None
         reader.close()
         store.close()
 
@@ -247,20 +247,22 @@ class TestPaused:
         store, other = PostgresStore(f"{postgres}&idle_s=0.2"), PostgresStore(postgres)
         row = made(store, "paused")
         store.begin()
-        store.enter(row.slot)
-        store.decided(row.slot, [new_decision(1, number=1)])
+        store.enter(row.shard)
+        store.decided(row.shard, [new_decision(1, number=1)])
         started = time.monotonic()
-        in_batch(other, lambda: other.decided(row.slot, [new_decision(2, number=1)]))  # waits for the pause to be ended
+        in_batch(
+            other, lambda: other.decided(row.shard, [new_decision(2, number=1)])
+        )  # waits for the pause to be ended
         assert time.monotonic() - started < 5.0
         with pytest.raises(StorageFailed):
             store.commit()
         store.rollback()
-        in_batch(store, lambda: store.decided(row.slot, [new_decision(1, number=2)]))
-        assert [event.decision for event in other.events(row.slot, 1)] == [
+        in_batch(store, lambda: store.decided(row.shard, [new_decision(1, number=2)]))
+        assert [event.decision for event in other.events(row.shard, 1)] == [
             new_decision(2).decision,
             new_decision(1).decision,
         ]
-        _sound(store, row.slot, 3)
+        _sound(store, row.shard, 3)
         store.close()
         other.close()
 
@@ -268,15 +270,15 @@ class TestPaused:
         store = PostgresStore(f"{postgres}&idle_s=60")
         row = made(store, "long")
         store.begin()
-        store.enter(row.slot)
+        store.enter(row.shard)
         monkeypatch.setattr(postgres_connection, "_LOCK_S", 0.1)
         other = PostgresStore(postgres)
         other.begin()
         with pytest.raises(StorageFailed, match="lock timeout"):
-            other.enter(row.slot)
+            other.enter(row.shard)
         other.rollback()
         store.rollback()
-        in_batch(other, lambda: other.decided(row.slot, [new_decision(2, number=1)]))
+        in_batch(other, lambda: other.decided(row.shard, [new_decision(2, number=1)]))
         store.close()
         other.close()
 
@@ -294,12 +296,12 @@ class TestPaused:
         row = made(store, "slow")
         monkeypatch.setattr(postgres_connection, "_SECONDS", 0.0)
         store.begin()
-        store.enter(row.slot)
+        store.enter(row.shard)
         before = store.trips
-        store.decided(row.slot, [new_decision(1, number=1)])
+        store.decided(row.shard, [new_decision(1, number=1)])
         assert store.trips > before
         store.commit()
-        _sound(store, row.slot, 2)
+        _sound(store, row.shard, 2)
 
     def test_readers_have_a_bound(self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(postgres_connection, "_WAIT_S", 0.05)

@@ -15,7 +15,7 @@ from smidgen.service.engine.engine import Engine
 from smidgen.service.log.events import Event
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import AmendBody
-from smidgen.service.storage.postgres import PostgresSlots, PostgresStore
+from smidgen.service.storage.postgres import PostgresShards, PostgresStore
 
 NAMES = ("rank", "tune", "keyed", "newcomers", "label")
 LABELS = {"loop": "label", "learner": "HingeConfidit", "labels": ["x", "y"], "params": {"dim": 2}}
@@ -26,14 +26,14 @@ class Sceptical(PostgresStore):
 
     compared = 0
 
-    def kinds(self, slot: int, after: int) -> set[str]:
-        told = super().kinds(slot, after)
-        assert told == self._asked(partial(super().kinds, slot, after))
+    def kinds(self, shard: int, after: int) -> set[str]:
+        told = super().kinds(shard, after)
+        assert told == self._asked(partial(super().kinds, shard, after))
         return told
 
-    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
-        told = list(super().changes(slot, after, key))
-        assert told == self._asked(lambda: list(PostgresSlots.changes(self, slot, after, key)))
+    def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+        told = list(super().changes(shard, after, key))
+        assert told == self._asked(lambda: list(PostgresShards.changes(self, shard, after, key)))
         return iter(told)
 
     def _asked(self, question: Any) -> Any:
@@ -91,7 +91,7 @@ def test_what_is_fetched_is_what_would_be_told(three: list[Engine], seed: int) -
 
 
 def _keys(engine: Engine, name: str) -> set[str]:
-    return {key for (key,) in engine.store.look("keys", engine.models[name].slot, prefix="", limit=100)}
+    return {key for (key,) in engine.store.look("keys", engine.models[name].shard, prefix="", limit=100)}
 
 
 def _learner(engine: Engine, name: str, key: str | None) -> bytes:
@@ -99,7 +99,7 @@ def _learner(engine: Engine, name: str, key: str | None) -> bytes:
 
 
 def _afresh(engine: Engine, name: str, key: str | None) -> bytes:
-    engine.learners.leave_all(engine.models[name].slot)
+    engine.learners.leave_all(engine.models[name].shard)
     return _learner(engine, name, key)
 
 

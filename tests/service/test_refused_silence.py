@@ -121,7 +121,7 @@ def test_what_is_said_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         engine.retract(bad)
     assert engine.feedback(bad, told(reward=1.0)).status == "late"
     assert engine.feedback(bad, told(reward=1.0)).status == "late"
-    counts = engine.store.counts(engine.model("songs").slot)
+    counts = engine.store.counts(engine.model("songs").shard)
     assert counts is not None
     assert (counts.version, counts.answered, counts.late) == (1, 1, 1)
     path = tmp_path / "log.ndjson"

@@ -61,7 +61,7 @@ def test_what_was_learnt_stays_bit_for_bit(name: str) -> None:
         again = Engine(MemoryStore(world.shelf), clock=world.clock)
         assert weights_of(again, name) == before
         assert engine.models[name].decisions == decisions, "how many there were is still known"
-        first = engine.store.events(engine.models[name].slot)[0]
+        first = engine.store.events(engine.models[name].shard)[0]
         assert first.seq == done.base + 1, "numbers go on after the base"
         world.open = [reply for reply in world.open if engine.store.decision(reply["decision"]) is not None]
         world.live(30)  # open decisions are answered, and new ones made
@@ -114,8 +114,8 @@ def test_versions_above_the_base_can_be_gone_back_to(name: str) -> None:
 
 def _time_of(engine: Engine, name: str, version: int) -> float:
     """A moment just after the event that made a version."""
-    slot = engine.models[name].slot
-    return next(event.at for event, _ in engine.store.changes(slot) if event.made == version) + 1e-6
+    shard = engine.models[name].shard
+    return next(event.at for event, _ in engine.store.changes(shard) if event.made == version) + 1e-6
 
 
 def test_what_is_under_the_base() -> None:
@@ -187,7 +187,7 @@ def test_a_key_begins_as_amended_after_a_base() -> None:
         assert still(ours) == still(theirs)
     assert again.describe("mail").keys == 2
     assert again.decide("mail", request({"key": "ann", "features": {"x": 1}}))["decision"]
-    assert again.store.last_number(served.slot, "ann") == 3, "numbers are not given twice"
+    assert again.store.last_number(served.shard, "ann") == 3, "numbers are not given twice"
     with pytest.raises(SmidgenError) as caught:
         again.forget("mail", "ann")
     assert (caught.value.status, type(caught.value).__name__) == (409, "Retained")
@@ -320,10 +320,10 @@ def test_the_folder_is_sound_and_the_file_holds_nothing_old(tmp_path: Path) -> N
 
 
 DAMAGE = {
-    "the base state is damaged": "UPDATE base_states SET state = zeroblob(length(state)) WHERE slot = 1",
-    "not the one that the log tells of": "UPDATE bases SET version = version, decisions = decisions + 1 WHERE slot = 1",
-    "which the base keeps, is damaged": "UPDATE events SET body = x'00' WHERE slot = 1 AND seq IN (SELECT seq FROM"
-    " carried WHERE slot = 1)",
+    "the base state is damaged": "UPDATE base_states SET state = zeroblob(length(state)) WHERE shard = 1",
+    "not the one that the log tells of": "UPDATE bases SET decisions = decisions + 1 WHERE shard = 1",
+    "which the base keeps, is damaged": "UPDATE events SET body = x'00' WHERE shard = 1 AND seq IN (SELECT seq FROM"
+    " carried WHERE shard = 1)",
 }
 
 
@@ -355,12 +355,12 @@ def test_the_past_must_not_change_meanwhile() -> None:
     plan = planned(engine.store, served, world.clock.now, world.clock.now)
     assert plan is not None
     found = list(states(engine.store, served, plan, Progress("retain")))
-    engine.stage(served, found, first=True)
+    engine.stage(served, plan, found, first=True)
     engine.retract(world.learnt[-1])
     with pytest.raises(SmidgenError) as caught:
         engine.rebase(served, plan)
     assert caught.value.status == 503
-    assert engine.store.base(served.slot) is None
+    assert engine.store.base(served.shard) is None
     before = weights_of(engine, "label")
     assert engine.retain("label", 0.0).folded
     assert settled(engine, "label") == before
@@ -377,7 +377,7 @@ def test_what_comes_meanwhile_is_kept() -> None:
     assert plan is not None
     assert plan.carried == ()
     assert engine.feedback(made[1], told(correct=True)).status == "late"  # between plan and base
-    engine.stage(served, list(states(engine.store, served, plan, Progress("retain"))), first=True)
+    engine.stage(served, plan, list(states(engine.store, served, plan, Progress("retain"))), first=True)
     assert engine.rebase(served, plan).kept == 1
     assert engine.untidy
     assert engine.story(made[1]).feedback == {"correct": True}

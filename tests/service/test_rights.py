@@ -470,7 +470,7 @@ class TestPersonalizer:
 
 def test_the_documented_table_is_the_matrix() -> None:
     """The security guide has a line for every row, with the scopes that suffice."""
-    page = (Path(__file__).parents[2] / "docs" / "guide" / "security.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "operate" / "security.md").read_text(encoding="utf-8")
     found: dict[str, tuple[str, ...]] = {}
     for line in page.splitlines():
         if (row := re.fullmatch(r"\| `([A-Z]+ /[^`]*)` \|(.*)\|", line)) is not None:

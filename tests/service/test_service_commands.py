@@ -126,12 +126,12 @@ class TestLogVerify:
 
     def test_finds_weights_that_the_log_does_not_lead_to(self, small: Path) -> None:
         connection = sqlite3.connect(small / "smidgen.db")
-        rows = connection.execute("SELECT seq, body FROM events WHERE type = 'feedback' AND slot = 1").fetchall()
+        rows = connection.execute("SELECT seq, body FROM events WHERE type = 'feedback' AND shard = 1").fetchall()
         seq, body = next((seq, codec.read_feedback(body, seq)) for seq, body in rows if b"clicked" in body)
         told = codec.read_value(body.learn, seq)
         changed = codec.FeedbackBody(body.feedback, serialization.encode(told[::-1].copy()))
         with connection:
-            connection.execute("UPDATE events SET body = ? WHERE slot = 1 AND seq = ?", (codec.write(changed), seq))
+            connection.execute("UPDATE events SET body = ? WHERE shard = 1 AND seq = ?", (codec.write(changed), seq))
         connection.close()
         result = invoke("log", "verify", "rank", "--data", small)
         assert result.exit_code == 1
@@ -160,10 +160,10 @@ class TestLogVerify:
     @pytest.mark.parametrize(
         ("statement", "problem"),
         [
-            ("DELETE FROM events WHERE slot = 1 AND seq = 4", "event 4 has the number 5"),
-            ("UPDATE decisions SET version = NULL WHERE version = 2 AND slot = 1", "the table of decisions counts"),
-            ("UPDATE slots SET decisions = decisions + 1 WHERE id = 1", "the count that is kept"),
-            ("UPDATE events SET key = 'x' WHERE slot = 1 AND seq = 1", "event 1 does not fit the chain"),
+            ("DELETE FROM events WHERE shard = 1 AND seq = 4", "event 4 has the number 5"),
+            ("UPDATE decisions SET version = NULL WHERE version = 2 AND shard = 1", "the table of decisions counts"),
+            ("UPDATE shards SET decisions = decisions + 1 WHERE id = 1", "the count that is kept"),
+            ("UPDATE events SET key = 'x' WHERE shard = 1 AND seq = 1", "event 1 does not fit the chain"),
         ],
     )
     def test_finds_what_is_wrong_in_the_database(self, statement: str, problem: str, small: Path) -> None:

@@ -18,7 +18,7 @@ ASKED = {"candidates": [{"id": "a"}, {"id": "b"}]}
 
 
 class Two:
-    """An engine that owns the slots, another one beside it, and three decisions of a model."""
+    """An engine that owns the shards, another one beside it, and three decisions of a model."""
 
     def __init__(self) -> None:
         self.clock, self.exchange = Clock(), Exchange()

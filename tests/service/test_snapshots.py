@@ -100,8 +100,8 @@ def test_recovery_skips_what_is_damaged(
     for damage, snapshot in zip(hit, Snapshots(folder).of(1), strict=False):
         snapshot.path.write_bytes(damage(snapshot.path.read_bytes()))
     database = sqlite3.connect(folder / "smidgen.db")
-    (state,) = database.execute("SELECT state FROM key_states WHERE slot = 2 AND key = ?", (key,)).fetchone()
-    database.execute("UPDATE key_states SET state = ? WHERE slot = 2 AND key = ?", (on_key(state), key))
+    (state,) = database.execute("SELECT state FROM key_states WHERE shard = 2 AND key = ?", (key,)).fetchone()
+    database.execute("UPDATE key_states SET state = ? WHERE shard = 2 AND key = ?", (on_key(state), key))
     database.commit()
     database.close()
     assert recovered(folder) == played[1]
@@ -150,7 +150,7 @@ def test_good_snapshots_are_used(played: tuple[Path, dict[str | None, bytes]], t
     shutil.copytree(played[0], tmp_path / "data")
     newest = next(Snapshots(tmp_path / "data").of(1))
     database = sqlite3.connect(tmp_path / "data" / "smidgen.db")
-    database.execute("UPDATE events SET made = NULL WHERE slot = 1 AND seq < ?", (newest.seq,))
+    database.execute("UPDATE events SET made = NULL WHERE shard = 1 AND seq < ?", (newest.seq,))
     database.commit()
     database.close()
     assert recovered(tmp_path / "data")[None] == played[1][None]

@@ -110,7 +110,7 @@ def test_it_ends_when_it_is_told_to_while_it_starts(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_opened_ends_it_with_one_line(tmp_path: Path) -> None:
     with writing(tmp_path) as store:
         bad = store.create("bad", b'{"loop":"rank","learner":"Gone"}', {}, 0.0)
-        store.append(bad.slot, "created", 0.0, None)
+        store.append(bad.shard, "created", 0.0, None)
     done = subprocess.run(
         [sys.executable, "-m", "smidgen", "serve", "--port", "0", "--data", str(tmp_path)],
         capture_output=True,
@@ -143,7 +143,7 @@ def test_a_model_that_cannot_be_recovered_keeps_nobody_else_from_deciding(
             caller.post(f"/v1/decisions/{made['decision']}/feedback", {"relevant": True})
     shutil.rmtree(tmp_path / "snapshots")
     with closing(sqlite3.connect(tmp_path / "smidgen.db")) as connection:
-        connection.execute("UPDATE events SET body = x'7b' WHERE slot = 2 AND type = 'feedback'")
+        connection.execute("UPDATE events SET body = x'7b' WHERE shard = 2 AND type = 'feedback'")
         connection.commit()
     with Caller(tmp_path) as caller:
         assert caller.post("/v1/models/good/decisions", {"features": [1.0, 0.5]}).status_code == 201

@@ -24,7 +24,7 @@ from smidgen.service.engine.inspection import Inspection
 _SLOW = """
 import sys, time
 from smidgen.service.http import server
-from smidgen.service.http.endpoints import forgetting
+from smidgen.service.http import routes_models
 from smidgen.service.http.resources import Options
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.lifecycle import Forgetting
@@ -56,7 +56,7 @@ def slow(home, name):
 
 what = {
     "command": (Forgetting, "take"),
-    "fold": (forgetting, "folded"),
+    "fold": (routes_models, "folded_without"),
     "event": (Remainder, "_take"),
 }
 slow(*what[sys.argv[2]])
@@ -146,10 +146,10 @@ def test_a_forgetting_that_takes_long(what: str, tmp_path: Path) -> None:
     else:
         decided = False
     engine = Engine(tmp_path)
-    slot = engine.models["keyed"].slot
-    known = engine.store.look("keys", slot, prefix="", limit=10)
+    shard = engine.models["keyed"].shard
+    known = engine.store.look("keys", shard, prefix="", limit=10)
     assert known == ([("bob",)] if what == "command" else [("ann",), ("bob",)])  # what had begun is done, or not at all
-    assert engine.store.last_number(slot, "bob") == 1 + decided  # what was refused before it had begun is not done
+    assert engine.store.last_number(shard, "bob") == 1 + decided  # what was refused before it had begun is not done
     engine.close()
     with Inspection(tmp_path) as seen:
         assert [audit_model(seen, each).problems for each in seen.models()] == [[]]
@@ -170,5 +170,5 @@ def test_a_forgetting_that_reads_the_log_when_the_service_ends(tmp_path: Path) -
     assert "never retrieved" not in log, log
     refused(service.answers["forget"])
     engine = Engine(tmp_path)
-    assert engine.store.look("keys", engine.models["m"].slot, prefix="", limit=10) == [("ann",), ("bob",), ("cid",)]
+    assert engine.store.look("keys", engine.models["m"].shard, prefix="", limit=10) == [("ann",), ("bob",), ("cid",)]
     engine.close()

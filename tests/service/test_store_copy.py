@@ -29,7 +29,7 @@ NAMES = ["rank", "keyed", "newcomers", "hashed"]
 def folder(tmp_path: Path) -> Path:
     """A data folder with models that have learnt, forgotten, and begin with a base."""
     engine = engine_with(tmp_path / "data", NAMES, snapshot_every=5)
-    engine.run(lambda: engine.create("spread", model({**MODELS["keyed"], "slots": 3})))
+    engine.run(lambda: engine.create("spread", model({**MODELS["keyed"], "shards": 3})))
     play(engine, NAMES, 120, seed=1)
     engine.forget("keyed", "user1")
     engine.retain("rank", 0.0)
@@ -50,7 +50,7 @@ def test_a_folder_goes_into_a_database_and_back(folder: Path, postgres: str, tmp
     before = _content(folder)
     assert all(before[name] for name in ("models", "events", "decisions", "tokens", "bases", "key_states"))
     done = copy(folder, there)
-    assert (done.models, done.tokens, done.running) == (5, 1, False)  # the parts of one over slots count once
+    assert (done.models, done.tokens, done.running) == (5, 1, False)  # the parts of one over shards count once
     looked = fsck(folder)
     assert (looked.models, looked.events) == done[:2]
     assert _content(there) == before
@@ -59,7 +59,7 @@ def test_a_folder_goes_into_a_database_and_back(folder: Path, postgres: str, tmp
     assert [fsck(place, deep=True).sound for place in (there, back)] == [True, True]
     engines = [Engine(where, clock=lambda: 2_000_000.0) for where in (PostgresStore(postgres), back)]
     for engine in engines:
-        assert [state.own for state in engine.store.states(engine.models["rank"].slot)][:1] == [True]
+        assert [state.own for state in engine.store.states(engine.models["rank"].shard)][:1] == [True]
         play(engine, NAMES, 40, seed=7)
     weights = [
         [
@@ -111,7 +111,7 @@ def test_what_differs_is_not_kept(
 
 def test_a_chain_that_does_not_hold_is_not_copied(folder: Path, postgres: str) -> None:
     with writing(folder) as store:
-        store._run("UPDATE events SET at = at + 1.0 WHERE slot = 2 AND seq = 3")
+        store._run("UPDATE events SET at = at + 1.0 WHERE shard = 2 AND seq = 3")
     with pytest.raises(StorageFailed, match="keyed is not sound: event 3 does not fit"):
         copy(folder, Database(postgres))
 

@@ -86,7 +86,7 @@ class TestLog:
     def test_an_erased_event_says_its_digest_and_nothing_else(self, folder: Path) -> None:
         with Inspection(folder) as seen:
             model = seen.model("keyed")
-            event = seen.reading.events(model.slot)[1]
+            event = seen.reading.events(model.shard)[1]
             told = msgspec.json.decode(seen.log.line(model, erased(event)))
             assert (told["type"], told["decision"], told["key"]) == ("erased", None, None)
             assert told["digest"] == (erased(event).body or b"").hex()
@@ -235,16 +235,16 @@ class TestReading:
 
     def test_a_log_that_ends_elsewhere_is_refused_at_the_start(self, folder: Path) -> None:
         connection = sqlite3.connect(folder / sqlite_schema.FILE)
-        connection.execute("UPDATE slots SET seq = seq + 1 WHERE id = 1")
+        connection.execute("UPDATE shards SET seq = seq + 1 WHERE id = 1")
         connection.commit()
         connection.close()
         with pytest.raises(StorageFailed, match="does not end with event"):
             SQLiteStore(folder)
 
-    def test_there_is_no_writing_to_a_slot_that_is_not_there(self, folder: Path) -> None:
+    def test_there_is_no_writing_to_a_shard_that_is_not_there(self, folder: Path) -> None:
         store = SQLiteStore(folder)
         store.begin()
-        with pytest.raises(KeyError, match="no slot 99"):
+        with pytest.raises(KeyError, match="no shard 99"):
             store.append(99, "rumour", 0.0, None)
         store.rollback()
         store.close()

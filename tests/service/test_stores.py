@@ -69,23 +69,23 @@ class NeverRollsBack(MemoryStore):
 
 
 class LearnsTwice(MemoryStore):
-    def _answer(self, slot: int, counts: Counts, row: Told) -> Verdict:
+    def _answer(self, shard: int, counts: Counts, row: Told) -> Verdict:
         made = self._tables.decisions.get(row.decision)
         if made is not None:
             self._tables.decisions[row.decision] = made._replace(feedback_seq=None)
-        return super()._answer(slot, counts, row)
+        return super()._answer(shard, counts, row)
 
 
 class NeverLate(MemoryStore):
-    def _answer(self, slot: int, counts: Counts, row: Told) -> Verdict:
-        return super()._answer(slot, counts, row._replace(at=0.0))
+    def _answer(self, shard: int, counts: Counts, row: Told) -> Verdict:
+        return super()._answer(shard, counts, row._replace(at=0.0))
 
 
 class TakesAnyRequest(MemoryStore):
-    def decided(self, slot: int, rows: Sequence[Asked]) -> int:
+    def decided(self, shard: int, rows: Sequence[Asked]) -> int:
         for row in rows:
-            self._tables.requests.pop((slot, row.request or ""), None)
-        return super().decided(slot, rows)
+            self._tables.requests.pop((shard, row.request or ""), None)
+        return super().decided(shard, rows)
 
 
 class NoChain(MemoryStore):
@@ -94,9 +94,9 @@ class NoChain(MemoryStore):
 
 
 class CountsAnew(MemoryStore):
-    def counts(self, slot: int) -> Counts | None:
-        self._live.pop(slot, None)
-        return super().counts(slot)
+    def counts(self, shard: int) -> Counts | None:
+        self._live.pop(shard, None)
+        return super().counts(shard)
 
 
 class OtherOrder(MemoryStore):
@@ -105,7 +105,7 @@ class OtherOrder(MemoryStore):
 
 
 class NoStates(MemoryStore):
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+    def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         return True
 
 
@@ -120,8 +120,8 @@ class WrongSums(MemoryStore):
 
 
 class LearnsSilenceAgain(MemoryStore):
-    def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
-        told = super().expired(slot, rows)
+    def expired(self, shard: int, rows: Sequence[Expiry]) -> list[Verdict]:
+        told = super().expired(shard, rows)
         return [told[0], *(verdict._replace(status="learnt") for verdict in told[1:])]
 
 
@@ -131,22 +131,22 @@ class AllAreDue(MemoryStore):
 
 
 class ShownForEver(MemoryStore):
-    def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
-        return super().shown(slot, decision, min(at, 50.0), key)
+    def shown(self, shard: int, decision: str, at: float, key: str | None) -> bool | None:
+        return super().shown(shard, decision, min(at, 50.0), key)
 
 
 class StaysClosed(MemoryStore):
-    def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
+    def retracted(self, shard: int, decision: str, at: float, key: str | None) -> Verdict:
         before = self._tables.decisions.get(decision)
-        verdict = super().retracted(slot, decision, at, key)
+        verdict = super().retracted(shard, decision, at, key)
         if before is not None:
             self._note(decision, version=before.version)
         return verdict
 
 
 class OnlyItsOwn(MemoryStore):
-    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
-        return (step for step in super().changes(slot, after, key) if key is None or step[0].key == key)
+    def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+        return (step for step in super().changes(shard, after, key) if key is None or step[0].key == key)
 
 
 class ForgetsSettings(MemoryStore):
@@ -155,7 +155,7 @@ class ForgetsSettings(MemoryStore):
 
 
 class Orphans(MemoryStore):
-    def derive(self, slot: int, source: int, seq: int) -> None:
+    def derive(self, shard: int, source: int, seq: int) -> None:
         return
 
 
@@ -166,8 +166,8 @@ class Homonyms(MemoryStore):
 
 
 class StagesInPublic(MemoryStore):
-    def base_state(self, slot: int, key: str | None) -> BaseState | None:
-        found = self._tables.base_states.get((slot, key))
+    def base_state(self, shard: int, key: str | None) -> BaseState | None:
+        found = self._tables.base_states.get((shard, key))
         return found[-1] if found else None
 
 
@@ -177,16 +177,16 @@ class NeverTidies(MemoryStore):
 
 
 class ErasesTooMuch(MemoryStore):
-    def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
-        return super().rebase(slot, base, [], at)
+    def rebase(self, shard: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+        return super().rebase(shard, base, [], at)
 
 
 class TeachesTwice(MemoryStore):
-    def taught(self, slot: int, row: Told) -> Verdict:
+    def taught(self, shard: int, row: Told) -> Verdict:
         made = self._tables.decisions.get(row.decision)
-        if made is not None and made.beside is not None and made.slot == slot:
+        if made is not None and made.beside is not None and made.shard == shard:
             self._note(row.decision, feedback_seq=None)
-        return super().taught(slot, row)
+        return super().taught(shard, row)
 
 
 class NothingBeside(MemoryStore):
@@ -195,17 +195,17 @@ class NothingBeside(MemoryStore):
 
 
 class NeverGrants(MemoryStore):
-    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
+    def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
         return {}
 
 
 class FencesItsOwner(MemoryStore):
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
-        return super().publish(slot, key, seq, content) and epoch is None
+    def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+        return super().publish(shard, key, seq, content) and epoch is None
 
 
 BROKEN: dict[type[MemoryStore], str] = {
-    NeverGrants: "a slot that nobody owns is granted",
+    NeverGrants: "a shard that nobody owns is granted",
     FencesItsOwner: "its owner publishes",
     TeachesTwice: "a decision beside is taught once",
     NothingBeside: "what lies beside a decision is found by it",

@@ -142,7 +142,7 @@ def test_lines_up_to_a_damaged_event_are_read(tmp_path: Path) -> None:
     folder = logged(tmp_path / "data", *MODELS["plain"])
     with Inspection(folder) as seen:
         recording = DatabaseRecording(seen, seen.model("m"))
-        events = seen.log.reading.events(seen.model("m").slot, 0, 40)
+        events = seen.log.reading.events(seen.model("m").shard, 0, 40)
         place = next(i for i, event in enumerate(events) if i > 20 and event.type == "decision")
         events[place] = events[place]._replace(body=b"\x00")
         lines = recording._some(events)

@@ -72,10 +72,9 @@ def test_who_comes_while_workers_end_is_refused_at_once() -> None:
 _BUSY = """
 import os, signal, socket, sys, time
 from functools import partial
-from smidgen.service.http import supervisor
-from smidgen.service.http.server import _refuse_all
+from smidgen.service.http import server
 
-supervisor.ORPHAN_S = 1.5
+server.ORPHAN_S = 1.5
 listener = socket.create_server(("127.0.0.1", 0))
 
 
@@ -92,7 +91,7 @@ def ready():
     print(listener.getsockname()[1], flush=True)
 
 
-supervisor.Supervisor(work, 2, ready, listener.close, partial(_refuse_all, listener)).run()
+server.Supervisor(work, 2, ready, listener.close, partial(server._refuse_all, listener)).run()
 """
 
 

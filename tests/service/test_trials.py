@@ -380,7 +380,7 @@ def test_what_lies_beside_can_be_read_and_not_answered() -> None:
         assert caught.value.status == 409
     listed, _ = recent(world.engine.events, world.engine.models["shadow"], world.clock.now)
     assert [each["status"] for each in listed] == ["beside", "beside, taught"]
-    lines = sentences(world.engine.events, world.engine.slots, row.id, None, world.clock.now)
+    lines = sentences(world.engine.events, world.engine.shards, row.id, None, world.clock.now)
     assert "Nobody saw it" in lines[-1]["text"]
 
 

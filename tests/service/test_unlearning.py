@@ -33,17 +33,24 @@ from smidgen.service.storage import sqlite
 
 SECRET, WORD, VALUE = "anna.k@nowhere.test", "zzprivate", 31_415.926_535
 PEOPLE = (SECRET, "bob", "cy", "dee", "eve", "fay")
+#: The same models with fewer columns than there are names.
+CROWDED = {
+    name: {**body, "features": {"auto": {**body.get("features", {}).get("auto", {}), "dim": 16}}}
+    if isinstance(body.get("features", {}), dict) and name != "duel"
+    else body
+    for name, body in MODELS.items()
+}
 
 
 class World:
     """Some people use some models; one of them sends names, values and ids that nobody else does."""
 
-    def __init__(self, folder: Path, seed: int, names: tuple[str, ...] = tuple(MODELS)) -> None:
+    def __init__(self, folder: Path, seed: int, models: dict[str, dict[str, Any]] = MODELS) -> None:
         self.folder, self.rng, self.clock = folder, random.Random(seed), Clock()
         self.engine = self.open()
-        self.names = list(names)
-        for name in names:
-            self.engine.create(name, model(MODELS[name]))
+        self.names = names = list(models)
+        for name, body in models.items():
+            self.engine.create(name, model(body))
         self.engine.create("rival", model({"loop": "choose", "shadow_of": "songs", "shared_start": True}))
         self.engine.create("other", model({"loop": "label", "challenger_of": {"model": "mail", "share": 0.3}}))
         self.made: dict[str, list[tuple[str, str, dict[str, Any]]]] = {name: [] for name in names}
@@ -145,8 +152,8 @@ class World:
     def logs(self) -> dict[int, list[Told]]:
         """What all logs say."""
         return {
-            slot: [msgspec.json.decode(line) for line in self.engine.events.all_lines(served)]
-            for slot, served in self.engine.slots.items()
+            shard: [msgspec.json.decode(line) for line in self.engine.events.all_lines(served)]
+            for shard, served in self.engine.shards.items()
         }
 
     def found(self) -> list[str]:
@@ -168,19 +175,19 @@ def sound(folder: Path) -> None:
         assert (report.findings, report.notes) == ([], [])
 
 
-def equal(world: World, left: LeftOut, slots: set[int]) -> None:
+def equal(world: World, left: LeftOut, shards: set[int]) -> None:
     """What the logs say, and what they lead to, is what was left."""
     after = world.logs()
-    for slot in slots:
-        served, (fold, said) = world.engine.slots[slot], left.of(slot)
-        kept = [line for line in after[slot] if line["type"] != "erased"]
+    for shard in shards:
+        served, (fold, said) = world.engine.shards[shard], left.of(shard)
+        kept = [line for line in after[shard] if line["type"] != "erased"]
         assert kept == [line for line in said if line["type"] != "erased"], f"the log of {served.name}"
         for key in {line["key"] for line in said} - {None}:
             expected = fold.now.learner(key).to_bytes()
             assert world.engine.learners.get(served, key).learner.to_bytes() == expected, (served.name, key)
         group = world.engine.learners.group(served)
         if group is not None and fold.now.group is not None:
-            extents = [line["places"] for line in after[slot] if line.get("places") and line["type"] == "erased"]
+            extents = [line["places"] for line in after[shard] if line.get("places") and line["type"] == "erased"]
             fold.now.group.reserve(extents[-1] if extents else None)
             assert group.to_bytes() == fold.now.group.to_bytes(), f"what the keys of {served.name} share"
 
@@ -188,24 +195,24 @@ def equal(world: World, left: LeftOut, slots: set[int]) -> None:
 class Everybody(Remainders):
     """Logs that are followed from their first event, though nobody is left out."""
 
-    def first(self, slot: int) -> Event | None:
-        return self.reading.events(slot)[0]._replace(type="imported")
+    def first(self, shard: int) -> Event | None:
+        return self.reading.events(shard)[0]._replace(type="imported")
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_log_that_is_followed_with_everybody_comes_out_as_it_is(tmp_path: Path, seed: int) -> None:
-    world = World(tmp_path / "data", seed)
+@pytest.mark.parametrize(("seed", "models"), [(0, MODELS), (1, MODELS), (2, CROWDED)])
+def test_a_log_that_is_followed_with_everybody_comes_out_as_it_is(tmp_path: Path, seed: int, models: Any) -> None:
+    world = World(tmp_path / "data", seed, models)
     for _ in range(150):
         world.step()
     family(world)
     for _ in range(80):
         world.step()
-    found = Everybody(world.engine.slots, "nobody").follow(world.engine.store, list(world.engine.slots.values()))
-    assert [(world.engine.slots[slot].name, each.rewrites) for slot, each in found.items() if each.rewrites] == []
-    assert all(each.position == world.engine.slots[slot].seq for slot, each in found.items())
-    equal(world, LeftOut(world.logs(), None), set(world.engine.slots))
-    without = Remainders(world.engine.slots, "bob").follow(world.engine.store, list(world.engine.slots.values()))
-    assert len([slot for slot, each in without.items() if each.rewrites]) > 4
+    found = Everybody(world.engine.shards, "nobody").follow(world.engine.store, list(world.engine.shards.values()))
+    assert [(world.engine.shards[shard].name, each.rewrites) for shard, each in found.items() if each.rewrites] == []
+    assert all(each.position == world.engine.shards[shard].seq for shard, each in found.items())
+    equal(world, LeftOut(world.logs(), None), set(world.engine.shards))
+    without = Remainders(world.engine.shards, "bob").follow(world.engine.store, list(world.engine.shards.values()))
+    assert len([shard for shard, each in without.items() if each.rewrites]) > 4
     world.engine.close()
 
 
@@ -221,10 +228,10 @@ def family(world: World) -> None:
     engine.promote("other")
 
 
-@pytest.mark.parametrize("kind", ["alone", "with copies", "promoted twice", "meanwhile"])
+@pytest.mark.parametrize("kind", ["alone", "with copies", "promoted twice", "meanwhile", "crowded"])
 @pytest.mark.parametrize("seed", range(4))
 def test_others_are_as_if_the_person_had_never_been(tmp_path: Path, kind: str, seed: int) -> None:
-    world = World(tmp_path / "data", seed)
+    world = World(tmp_path / "data", seed, CROWDED if kind == "crowded" else MODELS)
     for _ in range(300 if kind == "alone" else 200):
         world.step()
     if kind != "alone":
@@ -237,9 +244,9 @@ def test_others_are_as_if_the_person_had_never_been(tmp_path: Path, kind: str, s
             world.step()
     ready: dict[str, Remainders] = {}
     if kind == "meanwhile":
-        reading, slots = world.engine.store.reader(), world.engine.slots
+        reading, shards = world.engine.store.reader(), world.engine.shards
         for name in MODELS:
-            ready[name] = folded_without(reading, slots, world.engine.models[name], SECRET)
+            ready[name] = folded_without(reading, shards, world.engine.models[name], SECRET)
         for _ in range(60):
             world.step(undo=False)
     before = world.logs()
@@ -248,11 +255,11 @@ def test_others_are_as_if_the_person_had_never_been(tmp_path: Path, kind: str, s
         assert name not in ready or ready[name].fresh()
         world.engine.forget(name, SECRET, ready=ready.get(name))
     left = LeftOut(before, SECRET)
-    equal(world, left, set(world.engine.slots))
+    equal(world, left, set(world.engine.shards))
     clean(world.engine)
     assert world.found() == []
     world.crash()
-    equal(world, left, set(world.engine.slots))
+    equal(world, left, set(world.engine.shards))
     world.engine.close()
     assert world.found() == []
     sound(world.folder)
@@ -260,7 +267,7 @@ def test_others_are_as_if_the_person_had_never_been(tmp_path: Path, kind: str, s
 
 @pytest.mark.parametrize("name", ["songs", "news", "plain"])
 def test_what_was_brought_as_a_log_keeps_no_name_of_the_person(tmp_path: Path, name: str) -> None:
-    world = World(tmp_path / "data", 5, names=("songs", "mail", name) if name != "songs" else ("songs", "mail"))
+    world = World(tmp_path / "data", 5, {each: MODELS[each] for each in dict.fromkeys(("songs", "mail", name))})
     for _ in range(120):
         world.step(undo=False)
     lines = b"\n".join(world.engine.events.all_lines(world.engine.models[name]))
@@ -302,8 +309,8 @@ def test_copies_of_before_events_said_where_they_are_from(tmp_path: Path, monkey
     assert not [line for lines in before.values() for line in lines if "of" in line]
     for name in MODELS:
         world.engine.forget(name, SECRET)
-    left = LeftOut(before, SECRET, {row.slot: (row.source, row.seq) for row in lineage})
-    equal(world, left, set(world.engine.slots))
+    left = LeftOut(before, SECRET, {row.shard: (row.source, row.seq) for row in lineage})
+    equal(world, left, set(world.engine.shards))
     clean(world.engine)
     assert world.found() == []
     world.engine.close()
@@ -320,9 +327,9 @@ def test_a_copy_forgets_by_itself(tmp_path: Path) -> None:
     for name in names[:-1]:
         world.engine.forget(name, SECRET)
     left, nobody = LeftOut(before, SECRET), LeftOut(before, None)
-    forgot = {world.engine.models[name].slot for name in names}
+    forgot = {world.engine.models[name].shard for name in names}
     equal(world, left, forgot)
-    equal(world, nobody, set(world.engine.slots) - forgot)
+    equal(world, nobody, set(world.engine.shards) - forgot)
     world.engine.close()
 
 

@@ -23,7 +23,7 @@ from service.fleet import ENVIRONMENT, Answer, Fleet, Line, Load, kill
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import LEASE_S
 from smidgen.service.engine.inspection import Inspection, writing
-from smidgen.service.engine.model import slot_of
+from smidgen.service.engine.model import shard_of
 from smidgen.service.http import auth
 from smidgen.service.http.server import ORPHAN_S
 from smidgen.service.storage.address import place
@@ -55,7 +55,7 @@ def sound(store: str, load: Load | None = None) -> None:
                 row = seen.reading.decision(id)
                 assert row is not None
                 assert row.version == version
-                assert versions.setdefault((row.slot, version), id) == id
+                assert versions.setdefault((row.shard, version), id) == id
             assert all(seen.reading.decision(id) is not None for id in load.decided)
 
 
@@ -126,11 +126,11 @@ def test_a_model_that_all_make_at_once_is_made_once(fleet: Fleet) -> None:
     assert sorted(answer.status for answer in answers) == [200] * 25 + [201] * 5
 
 
-def test_an_id_is_used_once_whatever_the_slot_and_the_worker(lines: list[Line]) -> None:
-    """Two workers hear of one id at the same moment, with keys of different slots: one of them decides."""
-    slots = 4
-    assert lines[0]("PUT", "/v1/models/spread", {**LABELS, "keyed": True, "slots": slots}).status == 201
-    keys = [next(f"k{i}" for i in range(100) if slot_of(f"k{i}", slots) == slot) for slot in (1, 3)]
+def test_an_id_is_used_once_whatever_the_shard_and_the_worker(lines: list[Line]) -> None:
+    """Two workers hear of one id at the same moment, with keys of different shards: one of them decides."""
+    shards = 4
+    assert lines[0]("PUT", "/v1/models/spread", {**LABELS, "keyed": True, "shards": shards}).status == 201
+    keys = [next(f"k{i}" for i in range(100) if shard_of(f"k{i}", shards) == shard) for shard in (1, 3)]
     heard: dict[int, list[Answer]] = {}
 
     def ask(line: Line, key: str, gate: threading.Barrier) -> None:
@@ -149,11 +149,11 @@ def test_an_id_is_used_once_whatever_the_slot_and_the_worker(lines: list[Line]) 
     assert [line("GET", "/v1/models/spread").body["decisions"] for line in lines] == [30, 30]
 
 
-def test_slots_outlive_a_worker(cluster: Cluster) -> None:
+def test_shards_outlive_a_worker(cluster: Cluster) -> None:
     store = cluster.fresh()
     with Fleet(store, 2) as fleet:
         line = fleet.line()
-        assert line("PUT", "/v1/models/spread", {**LABELS, "keyed": True, "slots": 8}).status == 201
+        assert line("PUT", "/v1/models/spread", {**LABELS, "keyed": True, "shards": 8}).status == 201
         with Load(fleet, ["spread"], keys=40) as load:
             load.more(60, 60)
             kill(fleet.workers()[0])
@@ -161,8 +161,8 @@ def test_slots_outlive_a_worker(cluster: Cluster) -> None:
         deadline = time.monotonic() + 30
         while (told := fleet.line()("GET", "/v1/models/spread")).status != 200 and time.monotonic() < deadline:
             time.sleep(0.1)
-        assert told.body["model_version"] == sum(told.body["slot_versions"]) >= load.acknowledged()
-        assert min(told.body["slot_versions"]) > 0
+        assert told.body["model_version"] == sum(told.body["shard_versions"]) >= load.acknowledged()
+        assert min(told.body["shard_versions"]) > 0
     sound(store, load)
 
 
@@ -181,7 +181,7 @@ def test_silence_is_learnt_once(fleet: Fleet, lines: list[Line]) -> None:
 
 
 def test_silence_needs_no_owner(cluster: Cluster) -> None:
-    """Somebody who is dead owns all slots for long: silence is learnt all the same, and at a start before all else."""
+    """Somebody who is dead owns all shards for long: silence is learnt all the same, and at a start before all else."""
     store = cluster.fresh()
     body = {"loop": "choose", "default_reward": 0.0, "window_s": 0.5}
 
@@ -208,10 +208,10 @@ def test_silence_needs_no_owner(cluster: Cluster) -> None:
 
 
 def _haunt(cluster: Cluster, store: str) -> None:
-    """Let somebody who is dead own all slots."""
+    """Let somebody who is dead own all shards."""
     with psycopg.connect(cluster.url(), autocommit=True) as asking:
         asking.execute(f"SET search_path TO {Address.of(store).schema}")
-        asking.execute("INSERT INTO leases SELECT id, 'ghost', 9, 1e11 FROM slots ON CONFLICT (slot) DO NOTHING")
+        asking.execute("INSERT INTO leases SELECT id, 'ghost', 9, 1e11 FROM shards ON CONFLICT (shard) DO NOTHING")
         asking.execute("UPDATE leases SET owner = 'ghost', epoch = epoch + 1, until = 1e11")
 
 
@@ -413,16 +413,16 @@ def _until(what: Any, within: float) -> None:
 
 
 def _owned(store: str, dead: int, within: float) -> None:
-    """All slots have an owner, who is not the one that is dead."""
+    """All shards have an owner, who is not the one that is dead."""
     from smidgen.service.storage.postgres import PostgresStore
 
     door = PostgresStore(store)
     try:
-        slots = {row.slot for row in door.models()}
+        shards = {row.shard for row in door.models()}
 
         def lives() -> bool:
             leases = [lease for lease in door.leases() if not lease.owner.endswith(f"/{dead}")]
-            return slots <= {lease.slot for lease in leases if lease.until > time.time()}
+            return shards <= {lease.shard for lease in leases if lease.until > time.time()}
 
         _until(lives, within)
     finally:

@@ -139,7 +139,7 @@ export class Client {
     return read(await this.#send("POST", `${model(name)}:import`, content, media));
   }
 
-  /** Go back to the weights of a version, or of a moment (the only way, of several slots); the version that this makes. */
+  /** Go back to the weights of a version, or of a moment (the only way, of several shards); the version that this makes. */
   async rollback(name: string, to: number | { readonly time: string | number }): Promise<number> {
     const body = typeof to === "number" ? { version: to } : to;
     return (await this.#json<Versioned>("POST", `${model(name)}:rollback`, body)).model_version;
@@ -191,10 +191,10 @@ export class Client {
   }
 
   /**
-   * The model's events after one, in order, as they come; of one slot, if the model has several. Throws a ServiceError
+   * The model's events after one, in order, as they come; of one shard, if the model has several. Throws a ServiceError
    * (code "log_damaged") at an event that is missing, after all before it.
    */
-  async *log(name: string, after = 0, asked: { slot?: number } = {}): AsyncGenerator<Event> {
+  async *log(name: string, after = 0, asked: { shard?: number } = {}): AsyncGenerator<Event> {
     const response = await this.#send("GET", `${model(name)}/log${query({ after, ...asked })}`);
     let rest = "";
     const lines = response.body!.pipeThrough(new TextDecoderStream()).getReader();

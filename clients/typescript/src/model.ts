@@ -54,7 +54,7 @@ export class Model {
   }
 
   /** Its events after one. */
-  log(after = 0, asked: { slot?: number } = {}): AsyncGenerator<Event> {
+  log(after = 0, asked: { shard?: number } = {}): AsyncGenerator<Event> {
     return this.client.log(this.name, after, asked);
   }
 

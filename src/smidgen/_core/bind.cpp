@@ -76,6 +76,12 @@ const bitgen_t* generator_bits(PyObject* given, const Where& where) {
     return bits;
 }
 
+void add_kind(std::string& text, const char* kind) { text += kind; }
+
+void add_array_kind(std::string& text, const char* dtype, int dimensions, bool written) {
+    text.append(dtype).append("[").append(std::to_string(dimensions)).append(written ? "]=" : "]");
+}
+
 PyObject* raise() {
     try {
         throw;

@@ -40,7 +40,7 @@ struct WrongType : std::runtime_error {
 struct Entry {
     const char *name, *arguments, *doc;
     PyObject* (*call)(PyObject*, PyObject* const*, Py_ssize_t);
-    std::vector<std::string> (*kinds)();    // of each function: "float64[2]=;int;float>int", see `kind`
+    void (*const* kinds)(std::string&);    // of each function: "float64[2]=;int;float>int", see `kind`; up to nullptr
     const Entry** place;    // where the wrapper looks for its entry
 };
 
@@ -105,12 +105,17 @@ bool array_fits(PyObject* given) {
     return PyArray_Check(given) && has_dtype<T>(reinterpret_cast<PyArrayObject*>(given));
 }
 // How the table says what an argument is: "float64[2]" an array of two dimensions, "float64[2]=" one that is written to,
-// "(int,float64[1])" a tuple; "float*" a list; "float", "int", "uint", "bool", "str", "Generator". The stubs and the fuzzer are
-// made from it.
+// "(int,float64[1])" a tuple; "float*" a list; "float", "int", "uint", "bool", "str", "Generator". The stubs and the
+// fuzzer are made from it.
+// Each kind adds its text to a string, out of line: there are thousands, and each module makes them once.
+void add_kind(std::string& text, const char* kind);    // bind.cpp
+void add_array_kind(std::string& text, const char* dtype, int dimensions, bool written);
 template <class T>
-std::string array_kind(int dimensions) {
-    return std::string(Element<plain<T>>::name) + "[" + std::to_string(dimensions) + "]" + (std::is_const_v<T> ? "" : "=");
+void array_kind(std::string& text, int dimensions) {
+    add_array_kind(text, Element<plain<T>>::name, dimensions, !std::is_const_v<T>);
 }
+template <class... Parts>
+void add_kinds(std::string& text, const char* between);    // of all parts
 
 // What an argument of type T is made of. `fits` decides between functions of one name; `take` checks everything.
 template <class T, class = void>
@@ -123,7 +128,7 @@ struct Argument<Vec<T>> {
         T* data = take_array<T, 1>(given, where);
         return {data, PyArray_DIMS(reinterpret_cast<PyArrayObject*>(given))[0]};
     }
-    static std::string kind() { return array_kind<T>(1); }
+    static void kind(std::string& text) { array_kind<T>(text, 1); }
 };
 template <class T>
 struct Argument<Mat<T>> {
@@ -133,7 +138,7 @@ struct Argument<Mat<T>> {
         const npy_intp* lengths = PyArray_DIMS(reinterpret_cast<PyArrayObject*>(given));
         return {data, lengths[0], lengths[1]};
     }
-    static std::string kind() { return array_kind<T>(2); }
+    static void kind(std::string& text) { array_kind<T>(text, 2); }
 };
 template <class T>
 struct Argument<Cube<T>> {
@@ -143,7 +148,7 @@ struct Argument<Cube<T>> {
         const npy_intp* lengths = PyArray_DIMS(reinterpret_cast<PyArrayObject*>(given));
         return {data, lengths[0], lengths[1], lengths[2]};
     }
-    static std::string kind() { return array_kind<T>(3); }
+    static void kind(std::string& text) { array_kind<T>(text, 3); }
 };
 
 // Numbers: Python's and numpy's own only, as the methods of others could change the arrays while they are read.
@@ -165,7 +170,7 @@ struct Argument<double> {
         }
         return value;
     }
-    static std::string kind() { return "float"; }
+    static void kind(std::string& text) { add_kind(text, "float"); }
 };
 template <class T>
 struct Argument<T, std::enable_if_t<std::is_same_v<T, int64_t> || std::is_same_v<T, uint64_t>>> {
@@ -197,7 +202,7 @@ struct Argument<T, std::enable_if_t<std::is_same_v<T, int64_t> || std::is_same_v
         }
         return value;
     }
-    static std::string kind() { return std::is_signed_v<T> ? "int" : "uint"; }
+    static void kind(std::string& text) { add_kind(text, std::is_signed_v<T> ? "int" : "uint"); }
 };
 template <>
 struct Argument<bool> {
@@ -208,7 +213,7 @@ struct Argument<bool> {
         if (!PyArray_IsScalar(given, Bool)) wrong_type(where, given, "True or False");
         return PyArrayScalar_VAL(given, Bool) != 0;
     }
-    static std::string kind() { return "bool"; }
+    static void kind(std::string& text) { add_kind(text, "bool"); }
 };
 
 // A numpy.random.Generator.
@@ -216,7 +221,7 @@ template <>
 struct Argument<Generator> {
     static bool fits(PyObject*) { return true; }
     static inline Generator take(PyObject* given, const Where& where) { return {generator_bits(given, where)}; }
-    static std::string kind() { return "Generator"; }
+    static void kind(std::string& text) { add_kind(text, "Generator"); }
 };
 
 // A list of Python's own ints or floats, for calls where making an array would take longer than the work. It is read
@@ -242,7 +247,10 @@ struct Argument<Listed<T>> {
         if (__builtin_expect(!PyList_Check(given), 0)) wrong_type(where, given, "a list");
         return {given, PyList_GET_SIZE(given)};
     }
-    static std::string kind() { return Argument<T>::kind() + "*"; }
+    static void kind(std::string& text) {
+        Argument<T>::kind(text);
+        add_kind(text, "*");
+    }
 };
 
 // A string of ASCII characters, where it is.
@@ -257,7 +265,7 @@ struct Argument<Ascii> {
         if (__builtin_expect(!PyUnicode_IS_COMPACT_ASCII(given), 0)) wrong(where, "must be ASCII");
         return {{static_cast<const uint8_t*>(PyUnicode_DATA(given)), PyUnicode_GET_LENGTH(given)}};
     }
-    static std::string kind() { return "str"; }
+    static void kind(std::string& text) { add_kind(text, "str"); }
 };
 
 // A tuple, plain or named, as a std::tuple.
@@ -286,10 +294,10 @@ struct Argument<std::tuple<Parts...>> {
         check(given, where);
         return parts(given, where, std::index_sequence_for<Parts...>{});
     }
-    static std::string kind() {
-        std::string text;
-        ((text += (text.empty() ? "" : ",") + Argument<Parts>::kind()), ...);
-        return "(" + text + ")";
+    static void kind(std::string& text) {
+        add_kind(text, "(");
+        add_kinds<Parts...>(text, ",");
+        add_kind(text, ")");
     }
 };
 
@@ -306,8 +314,17 @@ struct Argument<T, std::void_t<decltype(T::names)>> {
         Argument<Parts>::check(given, where);
         return make(given, where, static_cast<Parts*>(nullptr), std::make_index_sequence<std::tuple_size_v<Parts>>{});
     }
-    static std::string kind() { return Argument<Parts>::kind(); }
+    static void kind(std::string& text) { Argument<Parts>::kind(text); }
 };
+
+template <class... Parts>
+__attribute__((cold)) void add_kinds(std::string& text, const char* between) {
+    static constexpr void (*kinds[])(std::string&) = {Argument<Parts>::kind...};
+    for (size_t i = 0; i < sizeof...(Parts); ++i) {
+        if (i) add_kind(text, between);
+        kinds[i](text);
+    }
+}
 
 // What a function returns.
 INLINE PyObject* give(double value) { return PyFloat_FromDouble(value); }
@@ -333,11 +350,11 @@ PyObject* give(const std::tuple<Parts...>& values) {
 }
 template <class R>
 struct Result {
-    static std::string kind() { return Argument<R>::kind(); }
+    static void kind(std::string& text) { Argument<R>::kind(text); }
 };
 template <>
 struct Result<void> {
-    static std::string kind() { return "None"; }
+    static void kind(std::string& text) { add_kind(text, "None"); }
 };
 
 template <auto function>
@@ -364,10 +381,10 @@ struct Function<function> {
     static inline PyObject* run(const Entry& entry, PyObject* const* given) {
         return run(entry, given, std::index_sequence_for<Arguments...>{});
     }
-    static std::string kinds() {
-        std::string text;
-        ((text += (text.empty() ? "" : ";") + Argument<Arguments>::kind()), ...);
-        return text + ">" + Result<R>::kind();
+    static void kinds(std::string& text) {
+        add_kinds<Arguments...>(text, ";");
+        add_kind(text, ">");
+        Result<R>::kind(text);
     }
 };
 
@@ -400,7 +417,7 @@ struct Overloads {
             return raise();
         }
     }
-    static std::vector<std::string> kinds() { return {Function<functions>::kinds()...}; }
+    static constexpr void (*kinds[])(std::string&) = {Function<functions>::kinds..., nullptr};
 };
 
 template <auto... functions>

@@ -15,8 +15,10 @@ std::deque<std::string> docs;
 // The names of an entry's arguments, and the kinds of each of its functions.
 PyObject* describe(const Entry& entry) {
     PyObject* kinds = PyList_New(0);
-    for (const std::string& each : entry.kinds()) {
-        PyObject* text = PyUnicode_FromString(each.c_str());
+    for (auto* each = entry.kinds; *each; ++each) {
+        std::string kind;
+        (*each)(kind);
+        PyObject* text = PyUnicode_FromString(kind.c_str());
         if (!kinds || !text || PyList_Append(kinds, text) < 0) Py_CLEAR(kinds);
         Py_XDECREF(text);
     }

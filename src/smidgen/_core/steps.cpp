@@ -4,6 +4,48 @@
 #include "bind.hpp"
 
 namespace smidgen {
+
+bool step(const Program& p, const RuleMemory& m, Vec<const double> d, double factor) {
+    int64_t t = ++m.counts[STEPS];
+    double squares = 0.0;
+    switch (p.kind) {
+        case EXPONENTIATED:
+            exponentiated_move(m.theta, d, p.scale, double(p.horizon > 0 ? p.horizon : t), p.is_signed, m.theta, m.w);
+            return true;
+        case RETRAINED:
+            if (!silent(d)) {
+                require(m.counts[FILLED] < m.pairs.rows, "there is no space for another pair");
+                copy(m.pairs[m.counts[FILLED]++], d);
+            }
+            return true;
+        case ADDITIVE:
+            move(m.w, d, 1.0, m.w);
+            return true;
+        case SOFT:
+            soft_move(m.w, d, factor, m.w);
+            return true;
+        case GRADIENT:
+            squares = gradient_move(m.w, d, p.scale * factor, double(t), m.end);
+            break;
+        default:
+            squares = newton_move(m.inverse, m.waiting, d, m.w, p.gamma * (factor * factor), p.scale * factor, m.end,
+                                  t % 2 == 0);
+    }
+    if (!is_finite(squares)) return false;
+    Vec<double> end = m.end.slice(0, m.dim);
+    if (!inside(p.region, end, root(squares), m.scratch)) {
+        ++m.counts[PROJECTED];
+        if (p.kind == NEWTON) {
+            settle(m.inverse, m.waiting);
+            to_nearest_in_norm(p.region, p.region.kind == BALL ? m.end : end, m.inverse, m.scratch);
+        } else {
+            to_nearest(p.region, end, root(squares), m.scratch);
+        }
+    }
+    copy(m.w, m.end);
+    return true;
+}
+
 namespace {
 
 void require_move(Vec<const double> start, Vec<const double> d, Vec<const double> end) {

@@ -91,9 +91,9 @@ class AsyncModel:
         """The model at a glance."""
         return await self.client.describe(self.name)
 
-    def log(self, after: int = 0, slot: int | None = None) -> AsyncIterator[dict[str, Any]]:
+    def log(self, after: int = 0, shard: int | None = None) -> AsyncIterator[dict[str, Any]]:
         """Its events, in order."""
-        return self.client.log(self.name, after, slot)
+        return self.client.log(self.name, after, shard)
 
     async def teach(
         self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
@@ -340,7 +340,7 @@ class AsyncClient:
     async def rollback(self, name: str, version: int | None = None, *, time: str | float | None = None) -> int:
         """Go back to the weights of a version, or of a moment; the version that this makes.
 
-        The moment is ISO 8601 with a zone, or seconds since 1970. A model with several slots takes a moment only.
+        The moment is ISO 8601 with a zone, or seconds since 1970. A model with several shards takes a moment only.
         """
         body = wire.encode({"version": version} if time is None else {"time": time})
         return int(
@@ -380,30 +380,30 @@ class AsyncClient:
         path = wire.decision_path(decision) + "/feedback"
         return wire.read_learnt(await self._send("POST", path, wire.feedback_body(feedback)))
 
-    async def log(self, name: str, after: int = 0, slot: int | None = None) -> AsyncIterator[dict[str, Any]]:
+    async def log(self, name: str, after: int = 0, shard: int | None = None) -> AsyncIterator[dict[str, Any]]:
         """The model's events after one, in order; a connection that breaks is taken up where it broke.
 
         Raises `ServiceError` (``code`` ``"log_damaged"``) at an event that is missing, after all before it.
 
-        Of a model with several slots: those of one, after an event of it, or of all, one slot after the other.
+        Of a model with several shards: those of one, after an event of it, or of all, one shard after the other.
         """
-        attempt, only, seen = 0, slot is not None, slot
+        attempt, only, seen = 0, shard is not None, shard
         while True:
-            asked = {"after": after} | ({} if slot is None else {"slot": slot})
+            asked = {"after": after} | ({} if shard is None else {"shard": shard})
             try:
                 async with self._http.stream("GET", wire.model_path(name) + "/log", params=asked) as response:
                     if response.status_code not in AGAIN:
                         async for found in _events(response):
-                            after, seen, attempt = int(found["seq"]), found.get("slot"), 0
+                            after, seen, attempt = int(found["seq"]), found.get("shard"), 0
                             yield found
-                        if slot is None or only or slot + 1 >= (await self.describe(name))["slots"]:
+                        if shard is None or only or shard + 1 >= (await self.describe(name))["shards"]:
                             return
-                        slot, after = slot + 1, 0  # it was taken up in a slot: the others follow
+                        shard, after = shard + 1, 0  # it was taken up in a shard: the others follow
                         continue
                     await response.aread()
                     wait = self._patience.after_refusal(attempt, response)
             except httpx.TransportError as error:
-                wait, slot = self._patience.after_loss(attempt, error), seen
+                wait, shard = self._patience.after_loss(attempt, error), seen
             attempt += 1
             await asyncio.sleep(wait)
 

@@ -134,9 +134,9 @@ class Model:
         """The model at a glance."""
         return self.client.describe(self.name)
 
-    def log(self, after: int = 0, slot: int | None = None) -> Iterator[dict[str, Any]]:
+    def log(self, after: int = 0, shard: int | None = None) -> Iterator[dict[str, Any]]:
         """Its events, in order."""
-        return self.client.log(self.name, after, slot)
+        return self.client.log(self.name, after, shard)
 
     def teach(
         self, examples: Sequence[Mapping[str, Any]], *, key: str | None = None, id: str | None = None
@@ -255,7 +255,7 @@ class Client:
             Whether the id of a candidate is one of its features; it is, unless told otherwise.
         **more
             Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``,
-            ``shadow_of``, ``challenger_of={"model": name, "share": 0.1}``, ``slots``, ….
+            ``shadow_of``, ``challenger_of={"model": name, "share": 0.1}``, ``shards``, ….
         """
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
         given |= {"knobs": wire.knobs_body(knobs), "feedback": feedback, "id_feature": id_feature, **more}
@@ -404,7 +404,7 @@ class Client:
     def rollback(self, name: str, version: int | None = None, *, time: str | float | None = None) -> int:
         """Go back to the weights of a version, or of a moment; the version that this makes.
 
-        The moment is ISO 8601 with a zone, or seconds since 1970. A model with several slots takes a moment only.
+        The moment is ISO 8601 with a zone, or seconds since 1970. A model with several shards takes a moment only.
         """
         body = wire.encode({"version": version} if time is None else {"time": time})
         return int(wire.read_plain(self._send("POST", wire.model_path(name) + ":rollback", body))["model_version"])
@@ -454,30 +454,30 @@ class Client:
         body = wire.feedback_body(feedback)
         return wire.read_learnt(self._send("POST", wire.decision_path(decision) + "/feedback", body))
 
-    def log(self, name: str, after: int = 0, slot: int | None = None) -> Iterator[dict[str, Any]]:
+    def log(self, name: str, after: int = 0, shard: int | None = None) -> Iterator[dict[str, Any]]:
         """The model's events after one, in order; a connection that breaks is taken up where it broke.
 
         Raises `ServiceError` (``code`` ``"log_damaged"``) at an event that is missing, after all before it.
 
-        Of a model with several slots: those of one, after an event of it, or of all, one slot after the other.
+        Of a model with several shards: those of one, after an event of it, or of all, one shard after the other.
         """
-        attempt, only, seen = 0, slot is not None, slot
+        attempt, only, seen = 0, shard is not None, shard
         while True:
-            asked = {"after": after} | ({} if slot is None else {"slot": slot})
+            asked = {"after": after} | ({} if shard is None else {"shard": shard})
             try:
                 with self._http.stream("GET", wire.model_path(name) + "/log", params=asked) as response:
                     if response.status_code not in AGAIN:
                         for found in _events(response):
-                            after, seen, attempt = int(found["seq"]), found.get("slot"), 0
+                            after, seen, attempt = int(found["seq"]), found.get("shard"), 0
                             yield found
-                        if slot is None or only or slot + 1 >= (self.describe(name))["slots"]:
+                        if shard is None or only or shard + 1 >= (self.describe(name))["shards"]:
                             return
-                        slot, after = slot + 1, 0  # it was taken up in a slot: the others follow
+                        shard, after = shard + 1, 0  # it was taken up in a shard: the others follow
                         continue
                     response.read()
                     wait = self._patience.after_refusal(attempt, response)
             except httpx.TransportError as error:
-                wait, slot = self._patience.after_loss(attempt, error), seen
+                wait, shard = self._patience.after_loss(attempt, error), seen
             attempt += 1
             time.sleep(wait)
 

@@ -76,8 +76,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         Its id.
     model
         The model that decided: the one that was asked, or its challenger.
-    model_version, slot
-        How many feedbacks the model had learnt when it decided; of a model with several slots, which of them had.
+    model_version, shard
+        How many feedbacks the model had learnt when it decided; of a model with several shards, which of them had.
     explored, propensity
         Whether exploration changed the action, and the probability of the action where it was drawn.
     expires_at
@@ -102,7 +102,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     model_version: int
     expires_at: str
     model: str | None = None
-    slot: int | None = None
+    shard: int | None = None
     explored: bool = False
     propensity: float | None = None
     ranking: list[str | int] | None = None
@@ -143,13 +143,13 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
     ----------
     status
         ``"learnt"``, ``"duplicate"`` (it had been learnt before) or ``"late"`` (logged, not learnt).
-    model_version, slot
-        How many feedbacks the model has learnt; of a model with several slots, which of them has.
+    model_version, shard
+        How many feedbacks the model has learnt; of a model with several shards, which of them has.
     """
 
     status: Literal["learnt", "duplicate", "late"]
     model_version: int
-    slot: int | None = None
+    shard: int | None = None
 
 
 class _Answers(msgspec.Struct):

@@ -29,6 +29,7 @@ from smidgen.learners.rank import RankLearner
 from smidgen.learners.rank.base import Drawing
 from smidgen.optim.rules import ADDITIVE, FILLED, Program, RuleMemory, is_finite, memory_of, program_of, state_of
 from smidgen.structures import Ranking
+from smidgen.structures.ranking import discounts_of
 from smidgen.theory.losses import Loss
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 from smidgen.users.base import CompiledUser
@@ -303,7 +304,7 @@ def play_rankings(
     level = as_alpha(getattr(user, "alpha", 1.0) if alpha is None else alpha)
     taste = _NONE if own is None else queries.scores(own)
     truth = _NONE if measure is None else taste if measure is own else queries.scores(measure)
-    discounts = 1.0 / np.log2(np.arange(2, queries.top + 2))
+    discounts = discounts_of(queries.top)
     X = learner.seen_features(queries.X, queries.starts) if isinstance(learner, RankLearner) else queries.X
     table = Queries(X, queries.starts, queries.labels_for(user), taste, truth, discounts)
     kept = queries.top if shown is None else checks.whole("shown", shown, "leave it out to keep those that count")

@@ -69,6 +69,13 @@ class FeatureNames:
         """How many columns have a name."""
         return min(len(self.names), self.dim)
 
+    @property
+    def shared(self) -> NDArray[np.bool_]:
+        """Which columns belong to several names."""
+        found = self.crowded.copy()
+        found[self.columns[self.dim : len(self.names)]] = True
+        return found
+
     def find(self, name: str) -> int:
         """The id of a name; −1 if it has none yet and can still get one."""
         found = self.ids.get(name, -1)

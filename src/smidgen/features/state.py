@@ -162,11 +162,20 @@ class VectorizerState:
         return ids.tolist(), slots
 
     def carried(self, encoded: Encoded, known: NDArray[np.uint32]) -> Carried:
-        """Names that a row holds by their own columns and that somebody does not know: id, name, slot of a number."""
+        """Names that a row holds by their own columns and that somebody does not know: id, name, slot of a number.
+
+        A row does not say which of the names it holds that share a column. Of these only numbers and words are told:
+        any other name may be one that nobody but another key has sent.
+        """
         columns = np.unique(encoded.indices)
-        new = columns[~np.isin(columns, known, assume_unique=True)].tolist()
+        new = columns[~np.isin(columns, known, assume_unique=True)]
+        if len(self.book) > self.book.dim:
+            shared = self.book.shared
+            shared[encoded.forgotten] = True
+            certain = np.concatenate([self.scaling.ids[encoded.slots], encoded.terms])
+            new = new[~shared[new] | np.isin(new, certain)]
         names, slots = self.book.names, self.scaling.slots
-        return [(i, names[i], slots.get(names[i], -1)) for i in new if i < len(names) and names[i] != HOLE]
+        return [(i, names[i], slots.get(names[i], -1)) for i in new.tolist() if i < len(names) and names[i] != HOLE]
 
     def known(self) -> Carried:
         """Every name that is known, where it is: id, name, slot of a number."""

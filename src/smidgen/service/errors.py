@@ -96,7 +96,7 @@ class Busy(SmidgenError):
 
 
 class Taken(Busy):
-    """A slot that another worker is writing to, or a name that it has just made: do it again in the next batch.
+    """A shard that another worker is writing to, or a name that it has just made: do it again in the next batch.
 
     The writer does so by itself; callers of the service never see it.
     """
@@ -201,7 +201,10 @@ def wrong_form(error: msgspec.ValidationError, body: Any) -> Impossible:
         name = f"{path}.{field['name']}" if path else field["name"]
         if field["what"].startswith("missing"):
             return Impossible(f"{name} is missing", f"give it; {_DOCS}")
-        return Impossible(f"{name} is not a field here (an unknown field `{field['name']}`)", f"leave it out; {_DOCS}")
+        hint = f"leave it out; {_DOCS}"
+        if name == "slots" and isinstance(body, dict) and "loop" in body:  # the settings of a model
+            hint = f'the number of shards of a keyed model is called "shards"; {_DOCS}'
+        return Impossible(f"{name} is not a field here (an unknown field `{field['name']}`)", hint)
     value = _at(body, steps)
     what = f"{path or 'the body'} {'cannot be taken' if value is _NOWHERE else f'is {shown(value)}'}"
     if (wanted := _WANTED.match(text)) is not None:

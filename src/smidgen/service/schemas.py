@@ -29,8 +29,8 @@ Record = dict[str, float | str | bool | list[Any] | dict[str, Any] | None]
 #: How many decisions one call may ask for, how many candidates a decision may have, how many labels a model.
 ROWS = CANDIDATES = 10_000
 LABELS = 100_000
-#: How many slots a model may have.
-SLOTS = 64
+#: How many shards a model may have.
+SHARDS = 64
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 #: After how many seconds events are folded and erased: a minute at least.
@@ -165,11 +165,11 @@ class ExamplesBody(Message, kw_only=True):
 
 
 class TaughtReply(Struct, kw_only=True):
-    """How many examples were taught, and the model's version; if it has several slots, that of this one."""
+    """How many examples were taught, and the model's version; if it has several shards, that of this one."""
 
     taught: int
     model_version: int
-    slot: int | UnsetType = UNSET
+    shard: int | UnsetType = UNSET
 
 
 # Every refusal.
@@ -216,11 +216,11 @@ class SeveralBody(Message, kw_only=True):
 
 
 class FeedbackReply(Struct, kw_only=True):
-    """What became of the feedback; of a model with several slots, ``slot`` says whose version it is."""
+    """What became of the feedback; of a model with several shards, ``shard`` says whose version it is."""
 
     status: Literal["learnt", "duplicate", "late"]
     model_version: int
-    slot: int | UnsetType = UNSET
+    shard: int | UnsetType = UNSET
 
 
 class SeveralReply(Struct, kw_only=True):
@@ -378,7 +378,7 @@ class ExaminationReply(Struct, kw_only=True):
 class RollbackBody(Message, kw_only=True):
     """The version to go back to, or the moment: ISO 8601 with a zone, or seconds since 1970.
 
-    A model with several slots, each of which counts versions of its own, takes a moment only.
+    A model with several shards, each of which counts versions of its own, takes a moment only.
     """
 
     version: Annotated[int, Meta(ge=0)] | None = None
@@ -390,8 +390,8 @@ class RollbackBody(Message, kw_only=True):
         return self.time.timestamp() if isinstance(self.time, datetime) else self.time
 
 
-class SlotUndone(Struct, kw_only=True):
-    """Of a slot: the version that it went back to, and the version that this made."""
+class ShardUndone(Struct, kw_only=True):
+    """Of a shard: the version that it went back to, and the version that this made."""
 
     to: int
     model_version: int
@@ -400,15 +400,15 @@ class SlotUndone(Struct, kw_only=True):
 class UndoneReply(Struct, kw_only=True):
     """The version that the undoing made.
 
-    Of a rollback to a moment, ``to`` is the version that was in force then. Of a model with several slots,
-    ``model_version`` is the sum over its slots, and ``slots`` tells of each; of a retraction, it is that of the
-    decision's ``slot``.
+    Of a rollback to a moment, ``to`` is the version that was in force then. Of a model with several shards,
+    ``model_version`` is the sum over its shards, and ``shards`` tells of each; of a retraction, it is that of the
+    decision's ``shard``.
     """
 
     model_version: int
     to: int | UnsetType = UNSET
-    slot: int | UnsetType = UNSET
-    slots: list[SlotUndone] | UnsetType = UNSET
+    shard: int | UnsetType = UNSET
+    shards: list[ShardUndone] | UnsetType = UNSET
 
 
 class UndoingReply(Struct, kw_only=True):
@@ -425,8 +425,8 @@ class RetainBody(Message, kw_only=True):
     older_than_s: Annotated[float, Meta(ge=0, le=1e10)]
 
 
-class SlotRetained(Struct, kw_only=True):
-    """Where the log of one slot begins."""
+class ShardRetained(Struct, kw_only=True):
+    """Where the log of one shard begins."""
 
     base: int
     base_version: int
@@ -435,21 +435,21 @@ class SlotRetained(Struct, kw_only=True):
     model_version: int
 
 
-class RetainedReply(SlotRetained, kw_only=True):
+class RetainedReply(ShardRetained, kw_only=True):
     """Where the log begins.
 
     ``base`` is the last event that is folded, 0 if there is none, and ``base_version`` the version then; ``folded`` is
     how many events were folded by this call, ``kept`` how many decisions under the base are kept, since they are open
-    or later events are about them. Of a model with several slots these are sums, and ``slots`` tells of each.
+    or later events are about them. Of a model with several shards these are sums, and ``shards`` tells of each.
     """
 
-    slots: list[SlotRetained] | UnsetType = UNSET
+    shards: list[ShardRetained] | UnsetType = UNSET
 
 
 class BaseReply(Struct, kw_only=True):
     """Where the log begins: the last event that retention has folded, the version then, and when that was done.
 
-    ``oldest_version`` is the oldest one that can be gone back to. Of a model with several slots these are sums.
+    ``oldest_version`` is the oldest one that can be gone back to. Of a model with several shards these are sums.
     """
 
     seq: int
@@ -461,14 +461,14 @@ class BaseReply(Struct, kw_only=True):
 class ForgottenReply(Struct, kw_only=True):
     """How many events were erased, the version that this made, and how many in which copies of the model.
 
-    Of a model with several slots, it is the version of the key's ``slot``. ``fragments`` is true where parts of erased
-    rows may still be in unused parts of a large database file, which is written anew once the service is quiet.
+    Of a model with several shards, it is the version of the key's ``shard``. ``fragments`` is true where unused parts
+    of a large database file may still hold parts of erased rows; the file is rewritten once the service is idle.
     """
 
     forgotten: int
     model_version: int
     copies: dict[str, int]
-    slot: int | UnsetType = UNSET
+    shard: int | UnsetType = UNSET
     fragments: bool | UnsetType = UNSET
 
 
@@ -607,7 +607,7 @@ class ModelBody(Message):
     shadow_of: Of | Name | None = None
     challenger_of: Of | Name | None = None
     keep_texts: bool | None = None
-    slots: Annotated[int, Meta(ge=1, le=SLOTS)] = 1
+    shards: Annotated[int, Meta(ge=1, le=SHARDS)] = 1
 
 
 class AmendBody(Message):
@@ -652,7 +652,7 @@ class ModelReply(Struct, kw_only=True):
 
     ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
     that were in memory since the start. ``shadow`` and ``challenger`` are the models that stand beside it. Of a model
-    with several ``slots``, figures are over all of them, ``model_version`` is the sum of ``slot_versions``, and
+    with several ``shards``, figures are over all of them, ``model_version`` is the sum of ``shard_versions``, and
     ``base`` sums up where their logs begin.
     """
 
@@ -690,8 +690,8 @@ class ModelReply(Struct, kw_only=True):
     challenger: str | None
     agreement: Agreement | None
     candidates: list[Variant] | None = None
-    slots: int = 1
-    slot_versions: list[int] | None = None
+    shards: int = 1
+    shard_versions: list[int] | None = None
     open: int | None = None
     pending: int | None = None
     best: BestReply | None = None

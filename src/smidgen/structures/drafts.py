@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smidgen import checks
+from smidgen._core.math import log1p
+from smidgen._core.matrix import write_dense_scores
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback, InvalidRecord
 from smidgen.features import limits
@@ -214,7 +216,14 @@ def lay_given(said: Said, out: FloatArray) -> None:
     for name, value in said.items():
         term = f"{name}={value}" if isinstance(value, str) else name
         column, sign = _place(term)
-        out[column] += sign * (1.0 if isinstance(value, str) else math.copysign(math.log1p(abs(value)), value))
+        out[column] += sign * (1.0 if isinstance(value, str) else _size_of(value))
+
+
+def _size_of(value: float) -> float:
+    """log(1 + |value|) with the sign of the value."""
+    sizes: FloatArray = np.array([abs(value)])
+    log1p(sizes, sizes)
+    return math.copysign(float(sizes[0]), value)
 
 
 @lru_cache(maxsize=4096)
@@ -305,7 +314,8 @@ class Drafts(Structure):
         rows, given = np.empty((len(self), self.dim)), self._given()
         for y, row in enumerate(rows):
             self._laid(self._read(y).row, given[y], row)
-        scores: FloatArray = rows @ w
+        scores: FloatArray = np.empty(len(self))
+        write_dense_scores(rows, w, scores)
         return scores
 
     def argmax(self, w: FloatArray) -> int:

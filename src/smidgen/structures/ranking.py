@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from functools import lru_cache
 from typing import Any
 
@@ -74,7 +75,7 @@ class Ranking(Structure):
     def __init__(self, docs: Any, top: int = 5) -> None:
         self.rows = as_rows(docs, "docs")
         self.top = checks.whole("top", top, "give the number of positions that count, e.g. top=5")
-        self.discounts = _discounts(min(self.top, len(self))).copy()
+        self.discounts = discounts_of(min(self.top, len(self))).copy()
 
     def __len__(self) -> int:
         return self.rows.shape[0]
@@ -228,10 +229,11 @@ class Ranking(Structure):
 
 
 @lru_cache(maxsize=64)
-def _discounts(count: int) -> FloatArray:
-    """1/log2(i+1), i = 1 … count."""
-    discounts: FloatArray = 1.0 / np.log2(np.arange(2, count + 2))
-    return discounts
+def discounts_of(count: int) -> FloatArray:
+    """1/log2(i+1), i = 1 … count, with correctly rounded logarithms: numpy's differ from processor to processor."""
+    with localcontext(prec=25):
+        two = Decimal(2).ln()
+        return 1.0 / np.array([float(Decimal(n).ln() / two) for n in range(2, count + 2)])
 
 
 def as_order(y: Any, n: int) -> IntArray:

@@ -23,7 +23,7 @@ def make_model(store: Store, name: str) -> ModelRow:
     """A model with its first event, committed."""
     store.begin()
     row = store.create(name, b'{"of":1}', {"learner": name}, 5.0)
-    store.append(row.slot, "created", 5.0, b"made")
+    store.append(row.shard, "created", 5.0, b"made")
     store.commit()
     return row
 
@@ -50,13 +50,13 @@ def in_batch(store: Store, command: Callable[[], Any]) -> Any:
     return answer
 
 
-def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Callable[[], Any]], Any]) -> None:
+def answers_named_questions(store: Store, shard: int, batch: Callable[[Store, Callable[[], Any]], Any]) -> None:
     """Play a small log whose figures are known, and ask every question.
 
     Parameters
     ----------
-    store, slot
-        An empty slot of it, with its first event.
+    store, shard
+        An empty shard of it, with its first event.
     batch
         Commits one command.
     """
@@ -65,7 +65,7 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         Asked(f"{1800 + n:024x}", float(n), 1e6, key, n + 1, None, None, n % 2 == 0, None if n == 1 else n > 2, b"")
         for n, key in enumerate(keys)
     ]
-    batch(store, lambda: store.decided(slot, asked))  # events 2 … 7
+    batch(store, lambda: store.decided(shard, asked))  # events 2 … 7
     figures: list[tuple[Any, ...]] = [
         (3, 1.0, 2.0),
         (0, 0.0, None),
@@ -76,12 +76,12 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         Told(asked[n].decision, 100.0 + n, asked[n].key, b"", measure, position, b"")
         for n, measure, position in figures
     ]
-    batch(store, lambda: store.answered(slot, told))  # events 8 … 11, versions 1 … 4
-    batch(store, lambda: store.answered(slot, [Told(asked[5].decision, 2e6, "a", b"", None, None, b"")]))  # late
+    batch(store, lambda: store.answered(shard, told))  # events 8 … 11, versions 1 … 4
+    batch(store, lambda: store.answered(shard, [Told(asked[5].decision, 2e6, "a", b"", None, None, b"")]))  # late
 
     def look(question: Question, expected: list[tuple[Any, ...]], **values: Any) -> None:
         for reading in (store, reader):
-            found = [tuple(row) for row in reading.look(question, slot, **values)]
+            found = [tuple(row) for row in reading.look(question, shard, **values)]
             if len(found) != len(expected) or not all(map(_same_answers, found, expected)):
                 raise AssertionError(f"the question {question!r} ({values}) is answered with {found}, not {expected}")
 
@@ -110,18 +110,18 @@ def answers_named_questions(store: Store, slot: int, batch: Callable[[Store, Cal
         look("ended", [], now=1e6, limit=3)
         look("ended", [_outcome(asked[n], n, figures) for n in (5, 4)], now=1.5e6, limit=2)
         look("latest", [tuple(row) for row in latest if row is not None], before=6, limit=2)
-        batch(store, lambda: store.decided(slot, [asked[5]._replace(decision=f"{1899:024x}", shown=False)]))
+        batch(store, lambda: store.decided(shard, [asked[5]._replace(decision=f"{1899:024x}", shown=False)]))
         look("lately", [_outcome(asked[5], 5, figures)], limit=1)  # what was not shown does not count
         look("open", [(0, 1)], now=1e6, limit=9)
         look("open", [(0, 0)], now=1.5e6, limit=9)
         look("ended", [_outcome(asked[5], 5, figures)], now=1.5e6, limit=1)
         hidden = [asked[5]._replace(decision=f"{1890 + n:024x}", shown=False) for n in range(4)]
-        batch(store, lambda: store.decided(slot, hidden))
+        batch(store, lambda: store.decided(shard, hidden))
         look("lately", [], limit=1)  # nor is it looked through without end
         look("ended", [], now=1.5e6, limit=1)
         look("lately", [_outcome(asked[n], n, figures) for n in (5, 4)], limit=2)
         fresh = [asked[1]._replace(decision=f"{1880 + n:024x}", number=9 + n) for n in range(2)]
-        batch(store, lambda: store.decided(slot, fresh))
+        batch(store, lambda: store.decided(shard, fresh))
         look("open", [(2, 5)], now=1e6, limit=99)
         look("open", [(1, 0)], now=1e6, limit=1)
     finally:
@@ -153,9 +153,11 @@ def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
         new_decision(1301, number=1, request="a", request_hash=b"h", explored=True),
         new_decision(1302, number=2, forwarded=False, expires_at=7.5),
     ]
-    hold(in_batch(store, lambda: store.decided(row.slot, rows)) == 2, "decided gives the number of the first event")
+    hold(in_batch(store, lambda: store.decided(row.shard, rows)) == 2, "decided gives the number of the first event")
     made = store.decision(new_decision(1301).decision)
-    hold(made is not None and (made.slot, made.seq, made.request_hash) == (row.slot, 2, b"h"), "a decision has its row")
+    hold(
+        made is not None and (made.shard, made.seq, made.request_hash) == (row.shard, 2, b"h"), "a decision has its row"
+    )
     hold(
         made is not None and (made.explored, made.forwarded, made.status) == (True, None, None),
         "a decision keeps whether it explored and was forwarded",
@@ -166,44 +168,44 @@ def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
     )
     for id in ("", "x", "0" * 23, "F" * 24, " " * 24, "0" * 24, "é" * 24, "0" * 10_000):
         hold(store.decision(id) is None, f"an id that nobody gave is unknown, whatever it is: {id[:30]!r}")
-    hold(store.requested(row.slot, "a") == made, "a decision is found by the app's own id")
-    hold(store.requested(other.slot, "a") is None, "the app's own ids are of one slot")
-    hold(store.requested(other.slot, "a", row.slot) == made, "they are looked for in several slots at once")
-    hold(store.requested(row.slot, "b") is None, "an id that the app never gave is unknown")
-    event = store.event(row.slot, 3)
+    hold(store.requested(row.shard, "a") == made, "a decision is found by the app's own id")
+    hold(store.requested(other.shard, "a") is None, "the app's own ids are of one shard")
+    hold(store.requested(other.shard, "a", row.shard) == made, "they are looked for in several shards at once")
+    hold(store.requested(row.shard, "b") is None, "an id that the app never gave is unknown")
+    event = store.event(row.shard, 3)
     hold(
         event is not None and (event.type, event.decision) == ("decision", rows[1].decision), "a decision has an event"
     )
-    counts = store.counts(row.slot)
+    counts = store.counts(row.shard)
     hold(counts is not None and (counts.decisions, counts.number, counts.keys) == (2, 2, 0), "decisions are counted")
     for twice in (rows[0], new_decision(1303, request="a")):
         store.begin()
         refused = False
         try:
-            store.decided(row.slot, [twice])
+            store.decided(row.shard, [twice])
             store.commit()  # a store may say so only now
         except Exception:
             refused = True
         store.rollback()
         hold(refused, "the same decision's id, or the same request's id, is not entered twice")
-    in_batch(store, lambda: store.decided(other.slot, [new_decision(1304, key="b", number=1)]))
+    in_batch(store, lambda: store.decided(other.shard, [new_decision(1304, key="b", number=1)]))
     in_batch(
         store,
         lambda: store.decided(
-            other.slot, [new_decision(1305, key="a", number=1), new_decision(1306, key="b", number=2)]
+            other.shard, [new_decision(1305, key="a", number=1), new_decision(1306, key="b", number=2)]
         ),
     )
-    numbers = [store.last_number(other.slot, key) for key in ("a", "b", "c")]
+    numbers = [store.last_number(other.shard, key) for key in ("a", "b", "c")]
     hold(numbers == [1, 2, 0], "the last number of a learner is that of its key")
-    hold(store.last_number(row.slot, None) == 2, "the last number of a learner without keys is that of its slot")
-    keyed = store.counts(other.slot)
+    hold(store.last_number(row.shard, None) == 2, "the last number of a learner without keys is that of its shard")
+    keyed = store.counts(other.shard)
     hold(keyed is not None and (keyed.keys, keyed.decisions) == (2, 3), "keys are counted once")
 
 
 def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
     """The first feedback on a decision counts, once, in time."""
     row, other = make_model(store, "once"), make_model(store, "once elsewhere")
-    in_batch(store, lambda: store.decided(row.slot, [new_decision(1400 + n, expires_at=50.0) for n in range(4)]))
+    in_batch(store, lambda: store.decided(row.shard, [new_decision(1400 + n, expires_at=50.0) for n in range(4)]))
     told = [
         new_feedback(1400, at=50.0),
         new_feedback(1400, at=60.0),
@@ -213,7 +215,7 @@ def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
         new_feedback(1409),
         new_feedback(1402, at=1.0, measure=0.5, position=3.0),
     ]
-    verdicts = in_batch(store, lambda: store.answered(row.slot, told))
+    verdicts = in_batch(store, lambda: store.answered(row.shard, told))
     statuses = [verdict.status for verdict in verdicts]
     hold(statuses[0] == "learnt", "feedback up to the end of the window is learnt")
     hold(statuses[1] == "duplicate", "the same feedback again is a duplicate, in one batch and after the window too")
@@ -224,10 +226,10 @@ def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
     hold([verdicts[0].version, verdicts[6].version] == [1, 2], "every learnt feedback makes the next version")
     hold([verdict.seq for verdict in verdicts] == [6, None, None, 7, None, None, 8], "what counts has an event")
     hold(
-        in_batch(store, lambda: store.answered(other.slot, [new_feedback(1403)]))[0].status == "unknown",
-        "a decision of another slot is unknown",
+        in_batch(store, lambda: store.answered(other.shard, [new_feedback(1403)]))[0].status == "unknown",
+        "a decision of another shard is unknown",
     )
-    again = in_batch(store, lambda: store.answered(row.slot, [new_feedback(1402), new_feedback(1402, hash=b"x")]))
+    again = in_batch(store, lambda: store.answered(row.shard, [new_feedback(1402), new_feedback(1402, hash=b"x")]))
     hold(
         [verdict.status for verdict in again] == ["duplicate", "conflict"], "a duplicate is known in a later batch too"
     )
@@ -236,9 +238,9 @@ def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
     hold(facts == ("learnt", 2, 8, 0.5, 3.0), "a decision knows its feedback's event, version and figures")
     late = store.decision(new_decision(1401).decision)
     hold(late is not None and (late.status, late.version) == ("late", None), "late feedback makes no version")
-    made_by = [event.made for event in store.events(row.slot, 5)]
+    made_by = [event.made for event in store.events(row.shard, 5)]
     hold(made_by == [1, None, 2], "an event says which version it made")
-    counts = store.counts(row.slot)
+    counts = store.counts(row.shard)
     hold(counts is not None and (counts.version, counts.late) == (2, 1), "versions and late answers are counted")
 
 
@@ -247,11 +249,11 @@ def the_fold_is_in_order(make: Callable[[], Store], store: Store) -> None:
     row = make_model(store, "fold")
     keys = ["a", "b", "a", "a"]
     made = [new_decision(1500 + n, key=key, number=n + 1) for n, key in enumerate(keys)]
-    in_batch(store, lambda: store.decided(row.slot, made))
+    in_batch(store, lambda: store.decided(row.shard, made))
     order = [(2, "a"), (0, "a"), (1, "b")]
-    in_batch(store, lambda: store.answered(row.slot, [new_feedback(1500 + n, key=key) for n, key in order]))
-    in_batch(store, lambda: store.answered(row.slot, [new_feedback(1503, key="a", at=1e9)]))
-    steps = list(store.changes(row.slot))
+    in_batch(store, lambda: store.answered(row.shard, [new_feedback(1500 + n, key=key) for n, key in order]))
+    in_batch(store, lambda: store.answered(row.shard, [new_feedback(1503, key="a", at=1e9)]))
+    steps = list(store.changes(row.shard))
     hold(
         [made.seq for _, made in steps if made is not None] == [4, 2, 3],
         "what was learnt comes in the order of the feedback, not late ones",
@@ -260,32 +262,32 @@ def the_fold_is_in_order(make: Callable[[], Store], store: Store) -> None:
     first = steps[0][1]
     hold(first is not None and first.body == b"asked 1502", "each step has its decision")
     hold(
-        [told.seq for told, _ in store.changes(row.slot, 6)] == [7, 8],
+        [told.seq for told, _ in store.changes(row.shard, 6)] == [7, 8],
         "what was learnt can be asked for after an event",
     )
-    hold([told.seq for told, _ in store.changes(row.slot, 6, "a")] == [7], "what was learnt can be asked for by key")
+    hold([told.seq for told, _ in store.changes(row.shard, 6, "a")] == [7], "what was learnt can be asked for by key")
 
 
 def states_are_kept(make: Callable[[], Store], store: Store) -> None:
     """States of learners are kept, newest first."""
     row = make_model(store, "states")
-    in_batch(store, lambda: store.decided(row.slot, [new_decision(1600 + n) for n in range(5)]))
+    in_batch(store, lambda: store.decided(row.shard, [new_decision(1600 + n) for n in range(5)]))
     for seq in (2, 4, 6):
-        store.publish(row.slot, None, seq, b"after %d" % seq)
-    found = [(state.seq, state.content, state.own) for state in store.states(row.slot)]
+        store.publish(row.shard, None, seq, b"after %d" % seq)
+    found = [(state.seq, state.content, state.own) for state in store.states(row.shard)]
     hold(found[0] == (6, b"after 6", True), "the newest state of a learner comes first")
     hold(
         [seq for seq, _, _ in found] == sorted((seq for seq, _, _ in found), reverse=True),
         "older states come after newer ones",
     )
-    in_batch(store, lambda: store.publish(row.slot, "ann", 3, b"first"))
-    in_batch(store, lambda: store.publish(row.slot, "ann", 5, b"second"))
-    newest = next(iter(store.states(row.slot, "ann")))
+    in_batch(store, lambda: store.publish(row.shard, "ann", 3, b"first"))
+    in_batch(store, lambda: store.publish(row.shard, "ann", 5, b"second"))
+    newest = next(iter(store.states(row.shard, "ann")))
     hold((newest.seq, newest.content) == (5, b"second"), "a key's newest state replaces the one before")
-    hold(store.state_keys(row.slot) == ["ann"], "the keys with a state are known")
-    hold(not list(store.states(row.slot, "bob")), "a key without a state has none")
+    hold(store.state_keys(row.shard) == ["ann"], "the keys with a state are known")
+    hold(not list(store.states(row.shard, "bob")), "a key without a state has none")
     reader = store.reader()
-    hold(next(iter(reader.states(row.slot, "ann"))).content == b"second", "readers see states too")
+    hold(next(iter(reader.states(row.shard, "ann"))).content == b"second", "readers see states too")
     reader.close()
 
 
@@ -319,57 +321,57 @@ def events_of_operators_are_signed(make: Callable[[], Store], store: Store) -> N
 
     def write() -> None:
         store.author = "0badcafe"
-        store.append(row.slot, "amended", 2.0, msgspec.msgpack.encode({"changes": {"a": 1}}))
-        store.append(row.slot, "archived", 3.0, None)
-        store.append(row.slot, "shown", 4.0, None)
+        store.append(row.shard, "amended", 2.0, msgspec.msgpack.encode({"changes": {"a": 1}}))
+        store.append(row.shard, "archived", 3.0, None)
+        store.append(row.shard, "shown", 4.0, None)
         store.author = None
-        store.append(row.slot, "archived", 5.0, None)
+        store.append(row.shard, "archived", 5.0, None)
 
     in_batch(store, write)
-    bodies = [event.body for event in store.events(row.slot)][-4:]
+    bodies = [event.body for event in store.events(row.shard)][-4:]
     told = [None if body is None else msgspec.msgpack.decode(body) for body in bodies]
     by = {"token_id": "0badcafe"}
     hold(told == [{"changes": {"a": 1}} | by, by, None, None], "an event of an operator names the token")
-    hold(Chain().follow(store.events(row.slot)) is None, "the chain holds over the token's id")
+    hold(Chain().follow(store.events(row.shard)) is None, "the chain holds over the token's id")
 
 
 def questions_are_answered(make: Callable[[], Store], store: Store) -> None:
     """Named questions have their answers."""
     row = make_model(store, "looks")
-    answers_named_questions(store, row.slot, in_batch)
+    answers_named_questions(store, row.shard, in_batch)
 
 
 def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None:
     """A decision that another model made beside one that was shown is found by that one, and compared with it."""
     shown, other, third = (make_model(store, f"beside {n}") for n in range(3))
     out = [f"{5600 + n:024x}" for n in range(3)]
-    in_batch(store, lambda: store.decided(shown.slot, [new_decision(5600 + n, number=n + 1) for n in range(3)]))
+    in_batch(store, lambda: store.decided(shown.shard, [new_decision(5600 + n, number=n + 1) for n in range(3)]))
     made = [
         new_decision(5610, number=1, shown=False, beside=out[0], agreed=True, target=0.5, chance=0.25),
         new_decision(5611, number=2, shown=False, beside=out[1], agreed=False),
     ]
-    in_batch(store, lambda: store.decided(other.slot, made))
-    in_batch(store, lambda: store.decided(third.slot, [new_decision(5620, shown=False, beside=out[0])]))
-    in_batch(store, lambda: store.answered(shown.slot, [new_feedback(5600, measure=0.75)]))
+    in_batch(store, lambda: store.decided(other.shard, made))
+    in_batch(store, lambda: store.decided(third.shard, [new_decision(5620, shown=False, beside=out[0])]))
+    in_batch(store, lambda: store.answered(shown.shard, [new_feedback(5600, measure=0.75)]))
     for view in (store, make()):
-        found = [(row.id, row.slot, row.beside, row.agreed) for row in view.beside(out[0])]
+        found = [(row.id, row.shard, row.beside, row.agreed) for row in view.beside(out[0])]
         hold(
-            found == [(f"{5610:024x}", other.slot, out[0], True), (f"{5620:024x}", third.slot, out[0], None)],
-            "what lies beside a decision is found by it, by slot",
+            found == [(f"{5610:024x}", other.shard, out[0], True), (f"{5620:024x}", third.shard, out[0], None)],
+            "what lies beside a decision is found by it, by shard",
         )
         hold(not view.beside(out[2]) and not view.beside("x"), "nothing lies beside others, whatever is asked for")
-        pairs = [tuple(row) for row in view.look("pairs", other.slot, after=0, limit=10)]
+        pairs = [tuple(row) for row in view.look("pairs", other.shard, after=0, limit=10)]
         expected = [
-            (2, True, 0.5, 0.25, shown.slot, 2, 100.0, True, None, None, 5, 0.75),
-            (3, False, None, None, shown.slot, 3, 100.0, True, None, None, None, None),
+            (2, True, 0.5, 0.25, shown.shard, 2, 100.0, True, None, None, 5, 0.75),
+            (3, False, None, None, shown.shard, 3, 100.0, True, None, None, None, None),
         ]
         hold(pairs == expected, "a pair has what both came to")
-        hold(view.look("pairs", other.slot, after=2, limit=10)[0][0] == 3, "pairs after an event can be asked for")
-        hold(len(view.look("pairs", other.slot, after=0, limit=1)) == 1, "and at most so many")
-        hold([tuple(row) for row in view.look("agreement", other.slot, limit=9)] == [(2, 1.0)], "agreement is counted")
-        hold([tuple(row) for row in view.look("agreement", other.slot, limit=1)] == [(1, 0.0)], "of the latest")
-        hold([tuple(row) for row in view.look("agreement", third.slot, limit=9)] == [(0, 0.0)], "where there is any")
-        hold(not view.look("lately", other.slot, limit=9), "what lies beside counts nowhere")
+        hold(view.look("pairs", other.shard, after=2, limit=10)[0][0] == 3, "pairs after an event can be asked for")
+        hold(len(view.look("pairs", other.shard, after=0, limit=1)) == 1, "and at most so many")
+        hold([tuple(row) for row in view.look("agreement", other.shard, limit=9)] == [(2, 1.0)], "agreement is counted")
+        hold([tuple(row) for row in view.look("agreement", other.shard, limit=1)] == [(1, 0.0)], "of the latest")
+        hold([tuple(row) for row in view.look("agreement", third.shard, limit=9)] == [(0, 0.0)], "where there is any")
+        hold(not view.look("lately", other.shard, limit=9), "what lies beside counts nowhere")
         if view is not store:
             view.close()
 
@@ -377,13 +379,13 @@ def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None
 def what_lies_beside_is_taught_once(make: Callable[[], Store], store: Store) -> None:
     """What came of the decision that was shown closes the one beside it, once, and can be taken back."""
     shown, other = make_model(store, "taught"), make_model(store, "taught beside")
-    in_batch(store, lambda: store.decided(shown.slot, [new_decision(5650)]))
-    in_batch(store, lambda: store.decided(other.slot, [new_decision(5660, shown=False, beside=f"{5650:024x}")]))
-    plain = in_batch(store, lambda: store.taught(shown.slot, new_feedback(5650)))
+    in_batch(store, lambda: store.decided(shown.shard, [new_decision(5650)]))
+    in_batch(store, lambda: store.decided(other.shard, [new_decision(5660, shown=False, beside=f"{5650:024x}")]))
+    plain = in_batch(store, lambda: store.taught(shown.shard, new_feedback(5650)))
     hold((plain.status, plain.seq) == ("unknown", None), "a decision that lies beside nothing is not taught")
-    foreign = in_batch(store, lambda: store.taught(shown.slot, new_feedback(5660)))
-    hold(foreign.status == "unknown", "nor is one of another slot")
-    verdicts = [in_batch(store, lambda: store.taught(other.slot, new_feedback(5660, key="k"))) for _ in range(2)]
+    foreign = in_batch(store, lambda: store.taught(shown.shard, new_feedback(5660)))
+    hold(foreign.status == "unknown", "nor is one of another shard")
+    verdicts = [in_batch(store, lambda: store.taught(other.shard, new_feedback(5660, key="k"))) for _ in range(2)]
     hold([verdict.status for verdict in verdicts] == ["learnt", "duplicate"], "a decision beside is taught once")
     hold(verdicts[0].version == 1 and verdicts[1].version == 1, "that makes a version, once")
     for view in (store, make()):
@@ -392,19 +394,19 @@ def what_lies_beside_is_taught_once(make: Callable[[], Store], store: Store) -> 
             row is not None and (row.status, row.version, row.measure, row.shown) == ("learnt", 1, None, False),
             "it is closed, was never shown, and has no measure",
         )
-        event = view.event(other.slot, verdicts[0].seq or 0)
+        event = view.event(other.shard, verdicts[0].seq or 0)
         kept = (event.type, event.made, event.decision, event.key, event.body) if event is not None else None
         hold(kept == ("taught", 1, f"{5660:024x}", "k", b"told 5660"), "the event says what it is about")
-        changes = [(change.type, about is not None) for change, about in view.changes(other.slot)]
+        changes = [(change.type, about is not None) for change, about in view.changes(other.shard)]
         hold(changes == [("taught", True)], "it comes with its decision when all that changes weights is told")
-        counts = view.counts(other.slot)
+        counts = view.counts(other.shard)
         hold(counts is not None and (counts.version, counts.answered) == (1, 0), "nobody has answered it")
         if view is not store:
             view.close()
-    back = in_batch(store, lambda: store.retracted(other.slot, f"{5660:024x}", 30.0, None))
+    back = in_batch(store, lambda: store.retracted(other.shard, f"{5660:024x}", 30.0, None))
     hold((back.status, back.version) == ("learnt", 2), "what it was taught can be taken back")
-    again = in_batch(store, lambda: store.taught(other.slot, new_feedback(5660)))
+    again = in_batch(store, lambda: store.taught(other.shard, new_feedback(5660)))
     hold((again.status, again.version) == ("learnt", 3), "and then be taught anew")
-    counts = store.counts(other.slot)
+    counts = store.counts(other.shard)
     hold(counts is not None and counts.answered == 0, "answers are not counted by that")
-    hold(Chain().follow(store.events(other.slot)) is None, "the chain holds over it")
+    hold(Chain().follow(store.events(other.shard)) is None, "the chain holds over it")

@@ -20,63 +20,63 @@ def models_are_kept(make: Callable[[], Store], store: Store) -> None:
     """Models are found again as they were created."""
     first, second = make_model(store, "kept a"), make_model(store, "kept b")
     found = {row.name: row for row in store.models()}
-    hold(found.get("kept a") == first, "a model is found again as it was created: name, slot, body, resolved, time")
+    hold(found.get("kept a") == first, "a model is found again as it was created: name, shard, body, resolved, time")
     hold(list(found).index("kept a") < list(found).index("kept b"), "models come in the order of their making")
-    hold(first.slot != second.slot, "every model has a slot of its own")
+    hold(first.shard != second.shard, "every model has a shard of its own")
     in_batch(store, lambda: store.archive(first.id, 9.0))
     told = {row.name: row.archived_at for row in store.models()}
     hold((told["kept a"], told["kept b"]) == (9.0, None), "archiving notes the time, of that model only")
-    hold(store.counts(10**9) is None, "the counts of a slot that is not there are None")
+    hold(store.counts(10**9) is None, "the counts of a shard that is not there are None")
 
 
 def events_have_no_gaps(make: Callable[[], Store], store: Store) -> None:
     """Events are numbered without gaps, kept as they were, and in a chain."""
     row = make_model(store, "gaps")
     store.begin()
-    given = [store.append(row.slot, "rumour", float(i), b"x" * i if i else None, 7) for i in range(4)]
+    given = [store.append(row.shard, "rumour", float(i), b"x" * i if i else None, 7) for i in range(4)]
     store.commit()
-    hold(given == [2, 3, 4, 5], "events are numbered 1, 2, … within their slot, without gaps")
-    events = store.events(row.slot)
+    hold(given == [2, 3, 4, 5], "events are numbered 1, 2, … within their shard, without gaps")
+    events = store.events(row.shard)
     hold([event.seq for event in events] == [1, 2, 3, 4, 5], "events come back in order, all of them")
     kept = (events[3].type, events[3].version, events[3].at, events[3].body)
     hold(kept == ("rumour", 7, 2.0, b"xx"), "an event of any type is kept as it was: type, version, time, body")
     hold(events[1].body is None, "a body may be left out")
-    hold(Chain().follow(events) is None, "the chain of digests holds over all events of a slot")
-    counts = store.counts(row.slot)
+    hold(Chain().follow(events) is None, "the chain of digests holds over all events of a shard")
+    counts = store.counts(row.shard)
     hold(counts is not None and (counts.seq, counts.chain) == (5, events[-1].chain), "the counts have the chain's end")
-    hold(store.event(row.slot, 3) == events[2], "an event is found by its number")
-    hold(store.event(row.slot, 6) is None, "an event that is not there is None")
+    hold(store.event(row.shard, 3) == events[2], "an event is found by its number")
+    hold(store.event(row.shard, 6) is None, "an event that is not there is None")
     hold(
-        [event.seq for event in store.events(row.slot, 2, 2)] == [3, 4],
+        [event.seq for event in store.events(row.shard, 2, 2)] == [3, 4],
         "events can be asked for after one, and at most so many",
     )
-    few = store.events(row.slot, 0, 100, 3)
+    few = store.events(row.shard, 0, 100, 3)
     hold(few == events[: len(few)] and 1 <= len(few) < 5, "events stop when they are large, but there is one at least")
 
 
 def a_batch_is_all_or_nothing(make: Callable[[], Store], store: Store) -> None:
     """A batch that is rolled back leaves nothing."""
     row = make_model(store, "batch")
-    counts = store.counts(row.slot)
-    before = store.events(row.slot)
+    counts = store.counts(row.shard)
+    before = store.events(row.shard)
     hold(not store.in_batch, "no batch is open after a commit")
     store.begin()
     hold(store.in_batch, "a batch is open after begin")
     store.create("never", b"{}", {}, 1.0)
-    store.decided(row.slot, [new_decision(1001, request="lost")])
-    store.answered(row.slot, [new_feedback(1001)])
+    store.decided(row.shard, [new_decision(1001, request="lost")])
+    store.answered(row.shard, [new_feedback(1001)])
     hold(store.decision(new_decision(1001).decision) is not None, "the writer sees what it wrote in the open batch")
     store.rollback()
     hold(not store.in_batch, "no batch is open after a rollback")
     store.rollback()  # without a batch it does nothing
-    hold(store.events(row.slot) == before, "a rollback takes the batch's events back")
+    hold(store.events(row.shard) == before, "a rollback takes the batch's events back")
     hold(store.decision(new_decision(1001).decision) is None, "a rollback takes the batch's decisions back")
-    hold(store.requested(row.slot, "lost") is None, "a rollback takes the ids of requests back")
+    hold(store.requested(row.shard, "lost") is None, "a rollback takes the ids of requests back")
     hold("never" not in {each.name for each in store.models()}, "a rollback takes the batch's models back")
-    hold(store.counts(row.slot) is counts, "the counts of a slot are one object as long as the store is open")
+    hold(store.counts(row.shard) is counts, "the counts of a shard are one object as long as the store is open")
     hold(counts is not None and (counts.seq, counts.decisions, counts.version) == (1, 0, 0), "a rollback restores them")
-    hold(in_batch(store, lambda: store.append(row.slot, "again", 0.0, b"")) == 2, "numbers go on where they were")
-    hold(Chain().follow(store.events(row.slot)) is None, "the chain holds after a rollback")
+    hold(in_batch(store, lambda: store.append(row.shard, "again", 0.0, b"")) == 2, "numbers go on where they were")
+    hold(Chain().follow(store.events(row.shard)) is None, "the chain holds after a rollback")
 
 
 def a_command_is_undone_alone(make: Callable[[], Store], store: Store) -> None:
@@ -85,28 +85,28 @@ def a_command_is_undone_alone(make: Callable[[], Store], store: Store) -> None:
     store.begin()
     for number, good in ((1, True), (2, False), (3, True)):
         store.savepoint()
-        store.decided(row.slot, [new_decision(1100 + number, number=number, request=f"r{number}")])
+        store.decided(row.shard, [new_decision(1100 + number, number=number, request=f"r{number}")])
         if number == 2:
-            store.answered(row.slot, [new_feedback(1101), new_feedback(1102)])
-            store.publish(row.slot, "ann", 1, b"never")
+            store.answered(row.shard, [new_feedback(1101), new_feedback(1102)])
+            store.publish(row.shard, "ann", 1, b"never")
         if good:
             store.release()
         else:
             store.undo()
     store.commit()
-    found = [event.decision for event in store.events(row.slot, 1)]
+    found = [event.decision for event in store.events(row.shard, 1)]
     hold(
         found == [new_decision(1101).decision, new_decision(1103).decision],
         "a command that is undone takes only itself back",
     )
     first = store.decision(new_decision(1101).decision)
     hold(first is not None and first.feedback_seq is None, "feedback of an undone command is undone")
-    hold(store.requested(row.slot, "r2") is None, "the request's id of an undone command is free again")
-    hold(not list(store.states(row.slot, "ann")), "a key's state of an undone command is undone")
-    counts = store.counts(row.slot)
+    hold(store.requested(row.shard, "r2") is None, "the request's id of an undone command is free again")
+    hold(not list(store.states(row.shard, "ann")), "a key's state of an undone command is undone")
+    counts = store.counts(row.shard)
     told = counts is not None and (counts.seq, counts.decisions, counts.version, counts.number) == (3, 2, 0, 3)
     hold(told, "the counts are as if the undone command had never been")
-    hold(Chain().follow(store.events(row.slot)) is None, "the chain holds over an undone command")
+    hold(Chain().follow(store.events(row.shard)) is None, "the chain holds over an undone command")
 
 
 def readers_see_what_is_committed(make: Callable[[], Store], store: Store) -> None:
@@ -116,8 +116,8 @@ def readers_see_what_is_committed(make: Callable[[], Store], store: Store) -> No
     seen: list[Any] = []
 
     def look() -> None:
-        counts = reader.counts(row.slot)
-        seen.append((len(reader.events(row.slot)), counts.seq if counts is not None else 0, len(reader.tokens())))
+        counts = reader.counts(row.shard)
+        seen.append((len(reader.events(row.shard)), counts.seq if counts is not None else 0, len(reader.tokens())))
 
     def elsewhere() -> Any:
         thread = threading.Thread(target=look)
@@ -127,7 +127,7 @@ def readers_see_what_is_committed(make: Callable[[], Store], store: Store) -> No
         return seen.pop()
 
     store.begin()
-    store.decided(row.slot, [new_decision(1201)])
+    store.decided(row.shard, [new_decision(1201)])
     hold(elsewhere()[:2] == (1, 1), "a reader does not see what is not committed")
     store.commit()
     hold(elsewhere()[:2] == (2, 2), "a reader sees what is committed, from any thread")
@@ -138,49 +138,51 @@ def a_moment_is_one(make: Callable[[], Store], store: Store) -> None:
     """What is asked within a moment is answered as of it, though others go on."""
     row = make_model(store, "moments")
     reader = store.reader()
-    committing = threading.Thread(target=lambda: in_batch(store, lambda: store.decided(row.slot, [new_decision(1251)])))
+    committing = threading.Thread(
+        target=lambda: in_batch(store, lambda: store.decided(row.shard, [new_decision(1251)]))
+    )
     with reader.moment():
-        first = len(reader.events(row.slot))
+        first = len(reader.events(row.shard))
         committing.start()
         committing.join(0.2)  # a store may let the writer wait
-        counts = reader.counts(row.slot)
+        counts = reader.counts(row.shard)
         with reader.moment():
-            again = len(reader.events(row.slot))
+            again = len(reader.events(row.shard))
         hold((first, again, counts and counts.seq) == (1, 1, 1), "all answers within a moment are of that moment")
     committing.join(30)
     hold(not committing.is_alive(), "the writer goes on when the moment is over")
-    hold(len(reader.events(row.slot)) == 2, "after a moment readers see what is committed")
+    hold(len(reader.events(row.shard)) == 2, "after a moment readers see what is committed")
     reader.close()
 
 
 def a_probe_means_nothing(make: Callable[[], Store], store: Store) -> None:
     """A probe can be committed, and changes nothing."""
     row = make_model(store, "probed")
-    before = copy.copy(store.counts(row.slot)), store.models(), store.events(row.slot)
+    before = copy.copy(store.counts(row.shard)), store.models(), store.events(row.shard)
     for _ in range(3):
         in_batch(store, store.probe)
-    hold((store.counts(row.slot), store.models(), store.events(row.slot)) == before, "a probe changes nothing")
+    hold((store.counts(row.shard), store.models(), store.events(row.shard)) == before, "a probe changes nothing")
 
 
 def what_is_committed_lasts(make: Callable[[], Store], store: Store) -> None:
     """What was committed is found by whoever opens the store again."""
     row = make_model(store, "lasts")
-    in_batch(store, lambda: store.decided(row.slot, [new_decision(1700, request="q"), new_decision(1701, number=9)]))
-    in_batch(store, lambda: store.answered(row.slot, [new_feedback(1700)]))
-    known, events = copy.copy(store.counts(row.slot)), store.events(row.slot)
+    in_batch(store, lambda: store.decided(row.shard, [new_decision(1700, request="q"), new_decision(1701, number=9)]))
+    in_batch(store, lambda: store.answered(row.shard, [new_feedback(1700)]))
+    known, events = copy.copy(store.counts(row.shard)), store.events(row.shard)
     store.begin()
-    store.answered(row.slot, [new_feedback(1701)])
+    store.answered(row.shard, [new_feedback(1701)])
     store.close()  # as a crash would: the batch is left open
     again = make()
     try:
-        hold(again.events(row.slot) == events, "what was committed is there after opening again, and nothing else")
-        hold(again.counts(row.slot) == known, "the counts are as they were committed")
-        made = again.requested(row.slot, "q")
+        hold(again.events(row.shard) == events, "what was committed is there after opening again, and nothing else")
+        hold(again.counts(row.shard) == known, "the counts are as they were committed")
+        made = again.requested(row.shard, "q")
         hold(made is not None and made.status == "learnt", "decisions and their feedback are there")
-        hold(again.last_number(row.slot, None) == 9, "the last number is there after opening again")
-        verdict = in_batch(again, lambda: again.answered(row.slot, [new_feedback(1701), new_feedback(1700)]))
+        hold(again.last_number(row.shard, None) == 9, "the last number is there after opening again")
+        verdict = in_batch(again, lambda: again.answered(row.shard, [new_feedback(1701), new_feedback(1700)]))
         hold([each.status for each in verdict] == ["learnt", "duplicate"], "what was not committed can be done again")
-        hold(Chain().follow(again.events(row.slot)) is None, "the chain goes on where it was")
+        hold(Chain().follow(again.events(row.shard)) is None, "the chain goes on where it was")
     finally:
         again.close()
 
@@ -206,121 +208,121 @@ def texts_hold_any_character(make: Callable[[], Store], store: Store) -> None:
     """Keys, ids of requests and ids of calls are kept as they were, whatever characters they hold."""
     row = make_model(store, "texts")
     made = [new_decision(6100 + n, key=text, request=text, number=1) for n, text in enumerate(_TEXTS)]
-    in_batch(store, lambda: store.decided(row.slot, made))
+    in_batch(store, lambda: store.decided(row.shard, made))
     store.begin()
     for n, text in enumerate(_TEXTS):
-        store.answered(row.slot, [new_feedback(6100 + n, key=text)])
-        store.publish(row.slot, text, 2, text.encode())
-        store.append(row.slot, "rumour", 9.0, b"x", call=(text, text.encode()))
+        store.answered(row.shard, [new_feedback(6100 + n, key=text)])
+        store.publish(row.shard, text, 2, text.encode())
+        store.append(row.shard, "rumour", 9.0, b"x", call=(text, text.encode()))
     store.commit()
     for view in (store, make()):
         for n, text in enumerate(_TEXTS):
-            found = view.requested(row.slot, text)
+            found = view.requested(row.shard, text)
             hold(found is not None and found.id == made[n].decision, "the id of a request may hold any character")
-            mine = [(event.type, event.key) for event in view.of_key(row.slot, text)]
+            mine = [(event.type, event.key) for event in view.of_key(row.shard, text)]
             hold(mine == [("decision", text), ("feedback", text)], "a key may hold any character")
-            hold([state.content for state in view.states(row.slot, text)] == [text.encode()], "so may that of a state")
-            call = view.called(row.slot, text)
+            hold([state.content for state in view.states(row.shard, text)] == [text.encode()], "so may that of a state")
+            call = view.called(row.shard, text)
             hold(call is not None and call.hash == text.encode(), "so may the id of a call")
-        hold(view.state_keys(row.slot) == sorted(_TEXTS), "keys come in the order of their characters")
-        keys = [key for (key,) in view.look("keys", row.slot, prefix="", limit=100)]
+        hold(view.state_keys(row.shard) == sorted(_TEXTS), "keys come in the order of their characters")
+        keys = [key for (key,) in view.look("keys", row.shard, prefix="", limit=100)]
         hold(keys == sorted(_TEXTS), "so do those that have events")
         if view is not store:
             view.close()
     store.begin()
     store.savepoint()
     try:
-        store.decided(row.slot, [new_decision(6190, key="\ud800")])
+        store.decided(row.shard, [new_decision(6190, key="\ud800")])
         refused = False
     except ValueError:
         refused = True
     store.undo()
     hold(refused, "half a character is refused at once")
-    store.decided(row.slot, [new_decision(6191, number=2)])
+    store.decided(row.shard, [new_decision(6191, number=2)])
     store.commit()
     hold(store.decision(new_decision(6191).decision) is not None, "and the batch goes on")
 
 
 def slots_are_entered(make: Callable[[], Store], store: Store) -> None:
-    """A slot that is entered is the batch's until it ends, and its counts are fresh."""
+    """A shard that is entered is the batch's until it ends, and its counts are fresh."""
     row, other = make_model(store, "entered"), make_model(store, "entered too")
-    counts = store.counts(row.slot)
+    counts = store.counts(row.shard)
     store.begin()
     store.savepoint()
-    store.expect([row.slot, "nonsense"], [other.slot, "f" * 24])
-    store.enter(row.slot, other.slot)
-    store.enter(row.slot)
-    hold(store.counts(row.slot) is counts, "entering a slot keeps the object of its counts")
-    store.decided(row.slot, [new_decision(5900)])
+    store.expect([row.shard, "nonsense"], [other.shard, "f" * 24])
+    store.enter(row.shard, other.shard)
+    store.enter(row.shard)
+    hold(store.counts(row.shard) is counts, "entering a shard keeps the object of its counts")
+    store.decided(row.shard, [new_decision(5900)])
     store.undo()
     store.savepoint()
-    store.enter(row.slot)
-    hold(store.decided(row.slot, [new_decision(5901)]) == 2, "a slot stays entered when the command is undone")
+    store.enter(row.shard)
+    hold(store.decided(row.shard, [new_decision(5901)]) == 2, "a shard stays entered when the command is undone")
     made = store.create("entered third", b"{}", {}, 5.0)
-    store.enter(made.slot)
-    store.append(made.slot, "created", 5.0, None)
+    store.enter(made.shard)
+    store.append(made.shard, "created", 5.0, None)
     store.release()
     store.commit()
     hold(counts is not None and counts.seq == 2, "the counts go on after the commit")
     before = store.catalogue()
-    in_batch(store, lambda: store.decided(row.slot, [new_decision(5902, number=2)]))
+    in_batch(store, lambda: store.decided(row.shard, [new_decision(5902, number=2)]))
     hold(store.catalogue() == before, "the catalogue does not move with events")
     in_batch(store, lambda: store.archive(made.id, 9.0))
     hold(store.catalogue() > before or not store.shared, "where others write too, it grows when a model changes")
 
 
 def a_slot_has_one_owner(make: Callable[[], Store], store: Store) -> None:
-    """A lease is granted to one; who owns a slot next has a higher epoch and fences off whoever did before."""
+    """A lease is granted to one; who owns a shard next has a higher epoch and fences off whoever did before."""
     row, next_row = make_model(store, "owned"), make_model(store, "owned too")
-    first = store.lease("a", 60.0, row.slot).get(row.slot, 0)
-    hold(first >= 1, "a slot that nobody owns is granted")
-    granted = store.lease("a", 60.0, row.slot, next_row.slot)
-    hold(granted.get(row.slot) == first, "its owner keeps it, with the same epoch")
-    hold(granted.keys() == {row.slot, next_row.slot}, "several are asked for at once")
-    hold(store.publish(row.slot, None, 1, b"of its owner", first), "its owner publishes what it became")
+    first = store.lease("a", 60.0, row.shard).get(row.shard, 0)
+    hold(first >= 1, "a shard that nobody owns is granted")
+    granted = store.lease("a", 60.0, row.shard, next_row.shard)
+    hold(granted.get(row.shard) == first, "its owner keeps it, with the same epoch")
+    hold(granted.keys() == {row.shard, next_row.shard}, "several are asked for at once")
+    hold(store.publish(row.shard, None, 1, b"of its owner", first), "its owner publishes what it became")
     in_batch(
-        store, lambda: hold(store.publish(row.slot, "k", 1, b"of its owner", first), "its owner publishes for a key")
+        store, lambda: hold(store.publish(row.shard, "k", 1, b"of its owner", first), "its owner publishes for a key")
     )
     if not store.shared:
-        store.leave("a", row.slot, next_row.slot)
+        store.leave("a", row.shard, next_row.shard)
         return
     other = make()
     try:
-        store.leave("a", next_row.slot)
-        free = other.lease("b", 60.0, row.slot, next_row.slot)
-        hold(free.keys() == {next_row.slot}, "nobody else is granted what is owned; what was left is granted")
-        held = {lease.slot: (lease.owner, lease.epoch) for lease in other.leases()}
-        hold(held.get(row.slot) == ("a", first), "it is told who owns what")
-        other.leave("b", row.slot)
-        hold(not other.lease("b", 60.0, row.slot), "nobody leaves what is another's")
-        store.leave("a", row.slot)
-        second = other.lease("b", 60.0, row.slot).get(row.slot, 0)
+        store.leave("a", next_row.shard)
+        free = other.lease("b", 60.0, row.shard, next_row.shard)
+        hold(free.keys() == {next_row.shard}, "nobody else is granted what is owned; what was left is granted")
+        held = {lease.shard: (lease.owner, lease.epoch) for lease in other.leases()}
+        hold(held.get(row.shard) == ("a", first), "it is told who owns what")
+        other.leave("b", row.shard)
+        hold(not other.lease("b", 60.0, row.shard), "nobody leaves what is another's")
+        store.leave("a", row.shard)
+        second = other.lease("b", 60.0, row.shard).get(row.shard, 0)
         hold(second > first, "a new owner has a higher epoch")
-        hold(not store.publish(row.slot, None, 1, b"of the old one", first), "who owned it before is fenced off")
-        told = in_batch(store, lambda: store.publish(row.slot, "k", 1, b"of the old one", first))
+        hold(not store.publish(row.shard, None, 1, b"of the old one", first), "who owned it before is fenced off")
+        told = in_batch(store, lambda: store.publish(row.shard, "k", 1, b"of the old one", first))
         hold(told is False, "for a key too")
-        kept = [next(iter(store.states(row.slot, key))).content for key in (None, "k")]
+        kept = [next(iter(store.states(row.shard, key))).content for key in (None, "k")]
         hold(kept == [b"of its owner"] * 2, "and what it would have published is not kept")
-        hold(other.publish(row.slot, None, 1, b"of the new one", second), "the new owner publishes")
+        hold(other.publish(row.shard, None, 1, b"of the new one", second), "the new owner publishes")
     finally:
         other.close()
 
 
 def writers_share(make: Callable[[], Store], store: Store) -> None:
-    """Several writers write to the same slots, one after the other, and nothing is written twice or lost."""
+    """Several writers write to the same shards, one after the other, and nothing is written twice or lost."""
     if not store.shared:
         return
     row, free = make_model(store, "shared"), make_model(store, "shared too")
-    in_batch(store, lambda: store.decided(row.slot, [new_decision(5950)]))
+    in_batch(store, lambda: store.decided(row.shard, [new_decision(5950)]))
     other = make()
     try:
-        _they_wait(store, other, row.slot, free.slot)
-        in_batch(other, lambda: other.decided(row.slot, [new_decision(5953, number=3)]))
-        found = in_batch(store, lambda: store.answered(row.slot, [new_feedback(5953)]))
+        _they_wait(store, other, row.shard, free.shard)
+        in_batch(other, lambda: other.decided(row.shard, [new_decision(5953, number=3)]))
+        found = in_batch(store, lambda: store.answered(row.shard, [new_feedback(5953)]))
         hold(found[0].status == "learnt", "a writer finds what another has decided")
-        found = in_batch(other, lambda: other.answered(row.slot, [new_feedback(5953)]))
+        found = in_batch(other, lambda: other.answered(row.shard, [new_feedback(5953)]))
         hold(found[0].status == "duplicate", "feedback that another has learnt is a duplicate")
-        hold(Chain().follow(store.events(row.slot)) is None, "the chain holds over all writers")
+        hold(Chain().follow(store.events(row.shard)) is None, "the chain holds over all writers")
         name = "made by another"
         in_batch(other, lambda: other.create(name, b"{}", {}, 1.0))
         store.begin()
@@ -332,7 +334,7 @@ def writers_share(make: Callable[[], Store], store: Store) -> None:
         else:
             hold(False, "a name that another writer has made is taken")
         hold(name in {each.name for each in store.models()}, "the model that another writer has made is there")
-        store.decided(row.slot, [new_decision(5954, number=4)])
+        store.decided(row.shard, [new_decision(5954, number=4)])
         store.commit()
         hold(
             store.decision(new_decision(5954).decision) is not None,
@@ -342,19 +344,19 @@ def writers_share(make: Callable[[], Store], store: Store) -> None:
         other.close()
 
 
-def _they_wait(store: Store, other: Store, slot: int, free: int) -> None:
+def _they_wait(store: Store, other: Store, shard: int, free: int) -> None:
     done: list[int] = []
 
     def write() -> None:
-        done.append(in_batch(other, lambda: other.decided(slot, [new_decision(5951, number=2)])))
+        done.append(in_batch(other, lambda: other.decided(shard, [new_decision(5951, number=2)])))
 
     store.begin()
-    store.enter(slot)
+    store.enter(shard)
     writing = threading.Thread(target=write)
     writing.start()
     writing.join(0.1)
-    hold(not done, "nobody else writes to a slot that is entered")
-    store.decided(slot, [new_decision(5952, number=1)])
+    hold(not done, "nobody else writes to a shard that is entered")
+    store.decided(shard, [new_decision(5952, number=1)])
     store.commit()
     writing.join(30)
     hold(not writing.is_alive() and bool(done), "they go on when the batch has ended")
@@ -363,16 +365,18 @@ def _they_wait(store: Store, other: Store, slot: int, free: int) -> None:
     other.begin()
     try:
         store.enter(free)
-        other.expect([slot], [free])  # waits for the first only
-        other.enter(slot)
+        other.expect([shard], [free])  # waits for the first only
+        other.enter(shard)
         try:
             other.enter(free)
         except Taken:
             pass
         else:
-            hold(False, "who holds a slot does not wait for another")
-        other.decided(slot, [new_decision(5955, number=5)])
-        hold((counts := other.counts(slot)) is not None and counts.seq == 5, "counts are fresh once a slot is entered")
+            hold(False, "who holds a shard does not wait for another")
+        other.decided(shard, [new_decision(5955, number=5)])
+        hold(
+            (counts := other.counts(shard)) is not None and counts.seq == 5, "counts are fresh once a shard is entered"
+        )
     finally:
         other.rollback()
         store.rollback()

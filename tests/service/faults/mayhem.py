@@ -154,7 +154,7 @@ class Mayhem:
     faults
         What was done, by name.
     longest_ownerless
-        How long a slot was without an owner who lives, at most, after its owner was killed.
+        How long a shard was without an owner who lives, at most, after its owner was killed.
     """
 
     def __init__(self, cluster: Cluster, seed: int, workers: int = 2, modules: tuple[str, ...] = ()) -> None:
@@ -202,7 +202,7 @@ class Mayhem:
             os.kill(self.rng.choice(workers), signal.SIGKILL)
 
     def kill_owner(self) -> None:
-        """Kill -9 of the worker that owns a slot; another one owns it soon."""
+        """Kill -9 of the worker that owns a shard; another one owns it soon."""
         owners = [int(owner.rsplit("/", 1)[1]) for owner, _ in self._leases()]
         mine = [each for each in owners if each in [*self.here.workers(), *self.there.workers()]]
         if not mine:
@@ -211,12 +211,12 @@ class Mayhem:
         os.kill(victim, signal.SIGKILL)
         began = time.monotonic()
         while any(owner.endswith(f"/{victim}") for owner, _ in self._leases()) or len(self._leases()) < len(BODIES):
-            assert time.monotonic() - began < PATIENCE, "nobody owns a slot"
+            assert time.monotonic() - began < PATIENCE, "nobody owns a shard"
             time.sleep(0.02)
         self.longest_ownerless = max(self.longest_ownerless, time.monotonic() - began)
 
     def pause_owner(self) -> None:
-        """SIGSTOP of an owner for longer than its lease; it comes back when others own its slots."""
+        """SIGSTOP of an owner for longer than its lease; it comes back when others own its shards."""
         owners = [int(owner.rsplit("/", 1)[1]) for owner, _ in self._leases()]
         mine = [each for each in owners if each in [*self.here.workers(), *self.there.workers()]]
         if not mine:
@@ -298,13 +298,15 @@ class Mayhem:
             requests = dict(
                 asking.execute("SELECT request, encode(id, 'hex') FROM decisions WHERE request IS NOT NULL")
             )
-            twice = "SELECT request FROM decisions WHERE request IS NOT NULL GROUP BY slot, request HAVING count(*) > 1"
+            twice = (
+                "SELECT request FROM decisions WHERE request IS NOT NULL GROUP BY shard, request HAVING count(*) > 1"
+            )
             found = [f"request {request} has two decisions" for (request,) in asking.execute(twice)]
-            gaps = "SELECT slot, count(*), max(seq), min(seq) FROM events GROUP BY slot HAVING count(*) <> max(seq)"
-            found += [f"slot {row[0]} has {row[1]} events up to {row[2]}" for row in asking.execute(gaps)]
+            gaps = "SELECT shard, count(*), max(seq), min(seq) FROM events GROUP BY shard HAVING count(*) <> max(seq)"
+            found += [f"shard {row[0]} has {row[1]} events up to {row[2]}" for row in asking.execute(gaps)]
             again = """SELECT encode(decision, 'hex'), count(*) FROM events
                 WHERE made IS NOT NULL AND decision IS NOT NULL AND type IN ('feedback', 'expired')
-                GROUP BY slot, decision HAVING count(*) > 1"""
+                GROUP BY shard, decision HAVING count(*) > 1"""
             found += [f"decision {row[0]} was learnt {row[1]} times" for row in asking.execute(again)]
             closed = dict(
                 asking.execute("SELECT encode(id, 'hex'), version FROM decisions WHERE feedback_seq IS NOT NULL")
@@ -336,5 +338,5 @@ class Mayhem:
         """Who owns what now."""
         with self._asking() as asking:
             return list(
-                asking.execute("SELECT owner, slot FROM leases WHERE until > extract(epoch FROM clock_timestamp())")
+                asking.execute("SELECT owner, shard FROM leases WHERE until > extract(epoch FROM clock_timestamp())")
             )

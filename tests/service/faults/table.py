@@ -1,6 +1,6 @@
 """The table "what was tried, how often, what was lost", written from the counts of real runs: ``make faults``.
 
-``python -m service.faults.table COUNTS`` adds the counts of a run to `RESULTS` and writes the table into both pages.
+``python -m service.faults.table COUNTS`` adds the counts of a run to `RESULTS` and writes the table into the page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from service.faults.tally import read
 
 RESULTS = Path(__file__).with_name("results.json")
 PROJECT = Path(__file__).parents[3]
-PAGES = (PROJECT / "docs/guide/security.md", PROJECT / "docs/guide/operations.md")
+PAGE = PROJECT / "docs/evidence/fault-tolerance.md"
 MARK = "faults"
 #: What the rows are called, in order; a row without counts is left out.
 ROWS = {
@@ -70,9 +70,8 @@ def _row(words: str, row: dict[str, int]) -> str:
 
 
 def write() -> None:
-    """Write the table of `RESULTS` into the pages."""
-    for page in PAGES:
-        insert(page, MARK, table(read(RESULTS)))
+    """Write the table of `RESULTS` into the page."""
+    insert(PAGE, MARK, table(read(RESULTS)))
 
 
 if __name__ == "__main__":

@@ -84,9 +84,9 @@ def test_who_answers_before_the_commit_is_found(own: Cluster, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("keys", [pytest.param(True, marks=pytest.mark.long), False])
-def test_workers_that_lock_no_slot(own: Cluster, monkeypatch: pytest.MonkeyPatch, keys: bool) -> None:
+def test_workers_that_lock_no_shard(own: Cluster, monkeypatch: pytest.MonkeyPatch, keys: bool) -> None:
     """The keys of the tables stop them; without the keys as well, they are found."""
-    monkeypatch.setenv(worse_workers.VARIABLE, "locks-no-slot")
+    monkeypatch.setenv(worse_workers.VARIABLE, "locks-no-shard")
     monkeypatch.setenv("PYTHONPATH", _with_tests())
     play = Mayhem(own, 3, workers=2, modules=("service.faults.worse_workers",))
     if not keys:
@@ -103,9 +103,9 @@ def test_an_owner_without_a_fence_is_found(own: Cluster, monkeypatch: pytest.Mon
     publish, place = PostgresStore.publish, own.fresh()
 
     def unfenced(
-        self: PostgresStore, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None
+        self: PostgresStore, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None
     ) -> bool:
-        return publish(self, slot, key, seq, content)
+        return publish(self, shard, key, seq, content)
 
     monkeypatch.setattr(PostgresStore, "publish", unfenced)
     with pytest.raises(AssertionError, match="fenced off"):

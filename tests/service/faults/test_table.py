@@ -1,4 +1,4 @@
-"""The table in the pages is the one of the counts, and says what it counts."""
+"""The table on the page is the one of the counts, and says what it counts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from service.faults.tally import VARIABLE, Tally, read
 
 pytest.importorskip("benchmarks", reason="the benchmarks are in the checkout only")
 
-from service.faults.table import MARK, PAGES, RESULTS, table
+from service.faults.table import MARK, PAGE, RESULTS, table
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_pages_have_the_counts_of_the_last_run(page: Path) -> None:
-    text = page.read_text()
+def test_the_page_has_the_counts_of_the_last_run() -> None:
+    text = PAGE.read_text()
     shown = text.partition(f"<!-- {MARK} -->\n")[2].partition(f"<!-- /{MARK} -->")[0]
-    assert shown == f"\n{table(read(RESULTS))}\n", "write it anew: make faults-table"
+    assert shown == f"\n{table(read(RESULTS))}\n", "run `make faults-table`"
 
 
 def test_counts_of_several_runs_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

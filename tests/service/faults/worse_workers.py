@@ -42,17 +42,17 @@ def _answers_before_the_commit() -> None:
     vars_of(Writer, _finish=finish)
 
 
-def _locks_no_slot() -> None:
+def _locks_no_shard() -> None:
     lock = " FOR NO KEY UPDATE"
     enter, enter_of = postgres._ENTER.replace(lock, ""), postgres._ENTER_OF.replace(lock, "")
     vars_of(postgres, _ENTER=enter, _ENTER_OF=enter_of, _ENTER_FREE=enter_of)
 
-    def patient(self: postgres.PostgresSlots, sql: str) -> str:
+    def patient(self: postgres.PostgresShards, sql: str) -> str:
         return sql
 
-    vars_of(postgres.PostgresSlots, _patient=patient)
+    vars_of(postgres.PostgresShards, _patient=patient)
 
 
-_DEFECTS = {"answers-before-the-commit": _answers_before_the_commit, "locks-no-slot": _locks_no_slot}
+_DEFECTS = {"answers-before-the-commit": _answers_before_the_commit, "locks-no-shard": _locks_no_shard}
 if (_which := os.environ.get(VARIABLE)) is not None:
     _DEFECTS[_which]()

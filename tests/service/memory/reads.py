@@ -37,62 +37,62 @@ class MemoryReads(MemoryBases):
         with self._lock:
             return [self._tables.models[id] for id in sorted(self._tables.models)]
 
-    def counts(self, slot: int) -> Counts | None:
-        """How far a slot is."""
+    def counts(self, shard: int) -> Counts | None:
+        """How far a shard is."""
         with self._lock:
-            return copy.copy(self._tables.counts.get(slot))
+            return copy.copy(self._tables.counts.get(shard))
 
     def decision(self, id: str) -> DecisionRow | None:
         """A decision by its id."""
         with self._lock:
             row = self._tables.decisions.get(id)
-            return row if row is not None and self._tables.seen(row.slot, row.seq) else None
+            return row if row is not None and self._tables.seen(row.shard, row.seq) else None
 
-    def requested(self, slot: int, request: str, *others: int) -> DecisionRow | None:
-        """The decision that the app asked for under this id of its own, in a slot or in others."""
+    def requested(self, shard: int, request: str, *others: int) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own, in a shard or in others."""
         with self._lock:
-            ids = (self._tables.requests.get((each, request)) for each in (slot, *others))
+            ids = (self._tables.requests.get((each, request)) for each in (shard, *others))
             return next((found for id in ids if id is not None and (found := self.decision(id)) is not None), None)
 
     def beside(self, decision: str) -> list[DecisionRow]:
-        """The decisions that were made beside this one, by slot."""
+        """The decisions that were made beside this one, by shard."""
         with self._lock:
             rows = [row for row in self._tables.decisions.values() if row.beside == decision]
-            found = [row for row in rows if self._tables.seen(row.slot, row.seq)]
-        return sorted(found, key=lambda row: row.slot)
+            found = [row for row in rows if self._tables.seen(row.shard, row.seq)]
+        return sorted(found, key=lambda row: row.shard)
 
-    def called(self, slot: int, id: str) -> CallRow | None:
+    def called(self, shard: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
         with self._lock:
-            row = self._tables.calls.get((slot, id))
-            return row if row is not None and row.seq > self._tables.floor(slot) else None
+            row = self._tables.calls.get((shard, id))
+            return row if row is not None and row.seq > self._tables.floor(shard) else None
 
-    def event(self, slot: int, seq: int) -> Event | None:
+    def event(self, shard: int, seq: int) -> Event | None:
         """One event."""
         with self._lock:
-            events = self._tables.events.get(slot, [])
-            return events[seq - 1] if 0 < seq <= len(events) and self._tables.seen(slot, seq) else None
+            events = self._tables.events.get(shard, [])
+            return events[seq - 1] if 0 < seq <= len(events) and self._tables.seen(shard, seq) else None
 
-    def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
+    def events(self, shard: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
         with self._lock:
             found: list[Event] = []
             size = 0
-            after = max(after, self._tables.floor(slot))
-            for event in self._tables.events.get(slot, [])[after : after + limit]:
+            after = max(after, self._tables.floor(shard))
+            for event in self._tables.events.get(shard, [])[after : after + limit]:
                 found.append(event)
                 size += len(event.body or b"")
                 if size >= most:
                     break
             return found
 
-    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+    def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
         with self._lock:
-            events = list(self._tables.events.get(slot, []))
+            events = list(self._tables.events.get(shard, []))
             found = [
                 (event, self._about(event, events))
-                for event in events[max(after, self._tables.floor(slot)) :]
+                for event in events[max(after, self._tables.floor(shard)) :]
                 if event.made is not None or event.type == "amended"
                 if key is None or event.key == key or (event.key is None and event.decision is None)
             ]
@@ -102,64 +102,64 @@ class MemoryReads(MemoryBases):
         row = self._tables.decisions.get(event.decision) if event.decision is not None else None
         return events[row.seq - 1] if row is not None else None
 
-    def rewinds(self, slot: int) -> list[Event]:
+    def rewinds(self, shard: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
         with self._lock:
-            events = self._tables.events.get(slot, [])[self._tables.floor(slot) :]
+            events = self._tables.events.get(shard, [])[self._tables.floor(shard) :]
         return [event for event in events if event.type in REWINDS]
 
-    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+    def of_key(self, shard: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
         with self._lock:
-            events = self._tables.events.get(slot, [])[self._tables.floor(slot) :]
+            events = self._tables.events.get(shard, [])[self._tables.floor(shard) :]
         yield from [event for event in events if event.key == key]
 
-    def forgotten(self, slot: int) -> int:
+    def forgotten(self, shard: int) -> int:
         """The last event that forgot a key, 0 if there is none."""
         with self._lock:
-            events = self._tables.events.get(slot, [])
+            events = self._tables.events.get(shard, [])
             return next((event.seq for event in reversed(events) if event.type == ERASED and event.salt is not None), 0)
 
-    def version_at(self, slot: int, seq: int) -> int:
+    def version_at(self, shard: int, seq: int) -> int:
         """The version after an event."""
         with self._lock:
-            base, floor = self._tables.bases.get(slot), self._tables.floor(slot)
-            events = self._tables.events.get(slot, [])[floor : max(seq, 0)]
+            base, floor = self._tables.bases.get(shard), self._tables.floor(shard)
+            events = self._tables.events.get(shard, [])[floor : max(seq, 0)]
         start = base.version if base is not None else 0
         return next((event.made for event in reversed(events) if event.made is not None), start)
 
     def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
-        """The decisions of all slots whose windows are over and whose silence is still to be learnt."""
+        """The decisions of all shards whose windows are over and whose silence is still to be learnt."""
         with self._lock:
             found = [row for row in self._tables.decisions.values() if row.due and row.expires_at < now]
-        return sorted(found, key=lambda row: (row.expires_at, row.slot, row.seq))[:limit]
+        return sorted(found, key=lambda row: (row.expires_at, row.shard, row.seq))[:limit]
 
-    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
+    def last_number(self, shard: int, key: str | None, upto: int | None = None) -> int:
         """The number of a learner's latest decision, or of the latest up to an event; 0 if there is none."""
         with self._lock:
             if upto is None:
-                return self._tables.numbers.get((slot, key), 0)
-            events = self._tables.events.get(slot, [])[:upto]
+                return self._tables.numbers.get((shard, key), 0)
+            events = self._tables.events.get(shard, [])[:upto]
             made = [event for event in events if event.type == "decision" and event.key == key]
-            based = self.base_state(slot, key)
+            based = self.base_state(shard, key)
             last = self._tables.given.get(made[-1].decision or "", 0) if made else 0
         return max(last, based.number if based is not None else 0)
 
-    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
         with self._lock:
-            found = list(self._tables.states.get((slot, key), []))
+            found = list(self._tables.states.get((shard, key), []))
         yield from found
 
-    def state_keys(self, slot: int) -> list[str]:
+    def state_keys(self, shard: int) -> list[str]:
         """The keys that have a published state."""
         with self._lock:
-            return sorted(key for where, key in self._tables.states if where == slot and key is not None)
+            return sorted(key for where, key in self._tables.states if where == shard and key is not None)
 
-    def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
-        """The rows that answer a named question about a slot."""
+    def look(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows that answer a named question about a shard."""
         with self._lock:
-            return _ANSWERS[question](self._tables, slot, **values)
+            return _ANSWERS[question](self._tables, shard, **values)
 
     def tokens(self) -> list[TokenRow]:
         """All tokens, in the order of their making."""
@@ -176,23 +176,23 @@ class MemoryReads(MemoryBases):
         return
 
 
-def _of(tables: Tables, slot: int) -> list[DecisionRow]:
-    return [row for row in tables.decisions.values() if row.slot == slot]
+def _of(tables: Tables, shard: int) -> list[DecisionRow]:
+    return [row for row in tables.decisions.values() if row.shard == shard]
 
 
-def _learnt(tables: Tables, slot: int, after: int) -> list[tuple[int, int, DecisionRow]]:
+def _learnt(tables: Tables, shard: int, after: int) -> list[tuple[int, int, DecisionRow]]:
     """Version, event of the feedback, and the decision, of versions after one."""
     rows = [
         (row.version, row.feedback_seq, row)
-        for row in _of(tables, slot)
+        for row in _of(tables, shard)
         if row.version is not None and row.feedback_seq is not None and row.version > after
     ]
     return sorted(rows, key=lambda row: row[0])
 
 
-def _learnt_blocks(tables: Tables, slot: int, *, after: int, upto: int, block: int) -> list[tuple[Any, ...]]:
+def _learnt_blocks(tables: Tables, shard: int, *, after: int, upto: int, block: int) -> list[tuple[Any, ...]]:
     out: dict[int, list[Any]] = {}
-    for version, answered, row in _learnt(tables, slot, after):
+    for version, answered, row in _learnt(tables, shard, after):
         if version > upto:
             break
         sums = out.setdefault((version - 1) // block, [0, 0, 0.0, 0.0, 0, 0.0, 0])
@@ -205,9 +205,9 @@ def _learnt_blocks(tables: Tables, slot: int, *, after: int, upto: int, block: i
     return [(number, *sums) for number, sums in sorted(out.items())]
 
 
-def _made_blocks(tables: Tables, slot: int, *, after: int, upto: int, block: int) -> list[tuple[Any, ...]]:
+def _made_blocks(tables: Tables, shard: int, *, after: int, upto: int, block: int) -> list[tuple[Any, ...]]:
     out: dict[int, list[Any]] = {}
-    for row in _of(tables, slot):
+    for row in _of(tables, shard):
         if after < row.seq <= upto:
             sums = out.setdefault((row.seq - 1) // block, [0, 0.0, 0, 0.0])
             sums[0], sums[1] = sums[0] + 1, sums[1] + row.explored
@@ -216,29 +216,29 @@ def _made_blocks(tables: Tables, slot: int, *, after: int, upto: int, block: int
     return [(number, *sums) for number, sums in sorted(out.items())]
 
 
-def _waits(tables: Tables, slot: int, *, after: int) -> list[tuple[Any, ...]]:
-    events = tables.events[slot]
-    return [(events[answered - 1].at - events[row.seq - 1].at,) for _, answered, row in _learnt(tables, slot, after)]
+def _waits(tables: Tables, shard: int, *, after: int) -> list[tuple[Any, ...]]:
+    events = tables.events[shard]
+    return [(events[answered - 1].at - events[row.seq - 1].at,) for _, answered, row in _learnt(tables, shard, after)]
 
 
-def _measures(tables: Tables, slot: int, *, after: int) -> list[tuple[Any, ...]]:
-    return [(row.measure,) for _, _, row in _learnt(tables, slot, after) if row.measure is not None]
+def _measures(tables: Tables, shard: int, *, after: int) -> list[tuple[Any, ...]]:
+    return [(row.measure,) for _, _, row in _learnt(tables, shard, after) if row.measure is not None]
 
 
-def _latest(tables: Tables, slot: int, *, before: int, limit: int) -> list[tuple[Any, ...]]:
-    rows = sorted((row for row in _of(tables, slot) if row.seq < before), key=lambda row: -row.seq)
+def _latest(tables: Tables, shard: int, *, before: int, limit: int) -> list[tuple[Any, ...]]:
+    rows = sorted((row for row in _of(tables, shard) if row.seq < before), key=lambda row: -row.seq)
     return list(rows[:limit])
 
 
-def _keys(tables: Tables, slot: int, *, prefix: str, limit: int) -> list[tuple[Any, ...]]:
-    keys = {event.key for event in tables.events[slot] if event.key is not None and event.key.startswith(prefix)}
-    keys |= {key for where, key in tables.base_states if where == slot and key is not None and key.startswith(prefix)}
+def _keys(tables: Tables, shard: int, *, prefix: str, limit: int) -> list[tuple[Any, ...]]:
+    keys = {event.key for event in tables.events[shard] if event.key is not None and event.key.startswith(prefix)}
+    keys |= {key for where, key in tables.base_states if where == shard and key is not None and key.startswith(prefix)}
     return [(key,) for key in sorted(keys, key=str.encode)[:limit]]
 
 
-def _tally(tables: Tables, slot: int) -> list[tuple[Any, ...]]:
-    base, floor, events = tables.bases.get(slot), tables.floor(slot), tables.events[slot]
-    rows = [row for row in _of(tables, slot) if tables.seen(slot, row.seq)]
+def _tally(tables: Tables, shard: int) -> list[tuple[Any, ...]]:
+    base, floor, events = tables.bases.get(shard), tables.floor(shard), tables.events[shard]
+    rows = [row for row in _of(tables, shard) if tables.seen(shard, row.seq)]
     start = base.version if base is not None else 0
     learnt = sum(row.version is not None and row.version > start for row in rows)
     late = sum(row.status == "late" and (row.feedback_seq or 0) > floor for row in rows)
@@ -249,7 +249,7 @@ def _tally(tables: Tables, slot: int) -> list[tuple[Any, ...]]:
 def _outcomes(tables: Tables, rows: list[DecisionRow]) -> list[tuple[Any, ...]]:
     out: list[tuple[Any, ...]] = []
     for row in rows:
-        events, place = tables.events[row.slot], row.feedback_seq
+        events, place = tables.events[row.shard], row.feedback_seq
         made = events[row.seq - 1]
         how = (events[place - 1].type, events[place - 1].at) if place is not None else (None, None)
         head = (row.seq, made.at, made.key, row.expires_at, row.explored, row.forwarded, place, row.version)
@@ -257,37 +257,37 @@ def _outcomes(tables: Tables, rows: list[DecisionRow]) -> list[tuple[Any, ...]]:
     return out
 
 
-def _lately(tables: Tables, slot: int, *, limit: int, now: float = math.inf) -> list[tuple[Any, ...]]:
-    rows = sorted((row for row in _of(tables, slot) if row.expires_at < now), key=lambda row: -row.seq)
+def _lately(tables: Tables, shard: int, *, limit: int, now: float = math.inf) -> list[tuple[Any, ...]]:
+    rows = sorted((row for row in _of(tables, shard) if row.expires_at < now), key=lambda row: -row.seq)
     return _outcomes(tables, [row for row in rows[: 5 * limit] if row.shown][:limit])
 
 
-def _answers(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
-    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, slot, 0)) if row.beside is None][:limit])
+def _answers(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
+    return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, shard, 0)) if row.beside is None][:limit])
 
 
-def _later(tables: Tables, slot: int, after: int) -> list[DecisionRow]:
-    return sorted((row for row in _of(tables, slot) if row.seq > after), key=lambda row: row.seq)
+def _later(tables: Tables, shard: int, after: int) -> list[DecisionRow]:
+    return sorted((row for row in _of(tables, shard) if row.seq > after), key=lambda row: row.seq)
 
 
-def _pairs(tables: Tables, slot: int, *, after: int, limit: int) -> list[tuple[Any, ...]]:
+def _pairs(tables: Tables, shard: int, *, after: int, limit: int) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
-    for row in _later(tables, slot, after):
+    for row in _later(tables, shard, after):
         shown = tables.decisions.get(row.beside) if row.beside is not None else None
         if shown is not None:
             head = (row.seq, row.agreed, *tables.shares[row.id])
             end = (shown.shown, shown.forwarded, shown.agreed, shown.feedback_seq, shown.measure)
-            found.append((*head, shown.slot, shown.seq, shown.expires_at, *end))
+            found.append((*head, shown.shard, shown.seq, shown.expires_at, *end))
     return found[:limit]
 
 
-def _agreement(tables: Tables, slot: int, *, limit: int) -> list[tuple[Any, ...]]:
-    rows = [row.agreed for row in _later(tables, slot, 0) if row.agreed is not None][-limit:]
+def _agreement(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
+    rows = [row.agreed for row in _later(tables, shard, 0) if row.agreed is not None][-limit:]
     return [(len(rows), float(sum(rows)))]
 
 
-def _open(tables: Tables, slot: int, *, now: float, limit: int) -> list[tuple[Any, ...]]:
-    rows = [row for row in _later(tables, slot, 0)[-limit:] if row.feedback_seq is None and row.beside is None]
+def _open(tables: Tables, shard: int, *, now: float, limit: int) -> list[tuple[Any, ...]]:
+    rows = [row for row in _later(tables, shard, 0)[-limit:] if row.feedback_seq is None and row.beside is None]
     rows = [row for row in rows if row.expires_at >= now and row.forwarded is not False]
     return [(sum(row.shown for row in rows), sum(not row.shown for row in rows))]
 

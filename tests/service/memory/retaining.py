@@ -14,99 +14,100 @@ from smidgen.service.storage.records import Counts
 class MemoryRetaining(MemoryWrites):
     """The verbs that write bases, and those about models as a whole."""
 
-    def stage(self, slot: int, states: Sequence[BaseState]) -> None:
+    def stage(self, shard: int, states: Sequence[BaseState]) -> None:
         """Write states of a base that is still to come; until it does, nobody sees them."""
 
         def enter(tables: Tables) -> None:
             for state in states:
-                older = [kept for kept in tables.base_states.get((slot, state.key), ()) if kept.seq < state.seq]
-                tables.base_states[slot, state.key] = [*older, state]
+                older = [kept for kept in tables.base_states.get((shard, state.key), ()) if kept.seq < state.seq]
+                tables.base_states[shard, state.key] = [*older, state]
 
         self._do(enter)
 
-    def unstage(self, slot: int) -> None:
+    def unstage(self, shard: int) -> None:
         """Drop the states of a base that did not come."""
 
         def leave(tables: Tables) -> None:
-            floor = tables.floor(slot)
+            floor = tables.floor(shard)
             for place, states in list(tables.base_states.items()):
-                if place[0] == slot:
+                if place[0] == shard:
                     tables.base_states[place] = [state for state in states if state.seq <= floor]
                     if not tables.base_states[place]:
                         del tables.base_states[place]
 
         self._do(leave)
 
-    def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+    def rebase(self, shard: int, base: Base, carried: Sequence[Carried], at: float) -> int:
         """Let a log begin after a base whose states are staged; the number of the event that says so."""
-        old, kept, fresh = self._tables.floor(slot), list(carried), base._replace(erased=0)
+        old, kept, fresh = self._tables.floor(shard), list(carried), base._replace(erased=0)
 
         def enter(tables: Tables) -> None:
-            tables.bases[slot] = fresh
-            tables.carried[slot] = kept
+            tables.bases[shard] = fresh
+            tables.carried[shard] = kept
 
         self._do(enter)
-        return self._tell(slot, self._touched(slot), fresh, fresh.seq - old, at)
+        return self._tell(shard, self._touched(shard), fresh, fresh.seq - old, at)
 
-    def drop_base_state(self, slot: int, key: str, at: float) -> None:
+    def drop_base_state(self, shard: int, key: str, at: float) -> None:
         """Let a base hold nothing of a key, nor keep any of its decisions."""
-        if (base := self.base(slot)) is None:
+        if (base := self.base(shard)) is None:
             return
-        counts, events = self._touched(slot), self._tables.events[slot]
-        mine = {kept.seq for kept in self.carried(slot) if events[kept.seq - 1].key == key}
-        rows = [row for row in self._tables.decisions.values() if row.slot == slot and row.seq in mine]
+        counts, events = self._touched(shard), self._tables.events[shard]
+        mine = {kept.seq for kept in self.carried(shard) if events[kept.seq - 1].key == key}
+        rows = [row for row in self._tables.decisions.values() if row.shard == shard and row.seq in mine]
         counts.decisions -= len(mine)
         counts.answered -= sum(row.answered for row in rows)
         counts.late -= sum(row.late for row in rows)
+        counts.keys -= all(event.key != key for event in events[base.seq :])
         fresh = base._replace(decisions=base.decisions - len(mine), erased=0)
 
         def leave(tables: Tables) -> None:
-            tables.carried[slot] = [kept for kept in tables.carried.get(slot, ()) if kept.seq not in mine]
-            tables.base_states.pop((slot, key), None)
-            tables.bases[slot] = fresh
+            tables.carried[shard] = [kept for kept in tables.carried.get(shard, ()) if kept.seq not in mine]
+            tables.base_states.pop((shard, key), None)
+            tables.bases[shard] = fresh
 
         self._do(leave)
-        self._tell(slot, counts, fresh, 0, at)
+        self._tell(shard, counts, fresh, 0, at)
 
-    def _tell(self, slot: int, counts: Counts, base: Base, events: int, at: float) -> int:
+    def _tell(self, shard: int, counts: Counts, base: Base, events: int, at: float) -> int:
         """Write the event that has the digest of a base."""
-        told = said(base, events, [state.digest for state in self.base_states(slot)], self.carried(slot))
-        return self._append(slot, counts, RETAINED, at, told)
+        told = said(base, events, [state.digest for state in self.base_states(shard)], self.carried(shard))
+        return self._append(shard, counts, RETAINED, at, told)
 
     def tidy(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""
-        unfinished = [slot for slot, base in sorted(self._tables.bases.items()) if base.erased < base.seq]
+        unfinished = [shard for shard, base in sorted(self._tables.bases.items()) if base.erased < base.seq]
         if not unfinished:
             return False
-        slot = unfinished[0]
+        shard = unfinished[0]
 
         def erase(tables: Tables) -> None:
-            base = tables.bases[slot]
+            base = tables.bases[shard]
             upto = min(base.erased + limit, base.seq)
-            dead = {seq for seq in range(base.erased + 1, upto + 1) if not tables.seen(slot, seq)}
+            dead = {seq for seq in range(base.erased + 1, upto + 1) if not tables.seen(shard, seq)}
             for seq in dead:
-                tables.events[slot][seq - 1] = erased(tables.events[slot][seq - 1])
-            for row in [row for row in tables.decisions.values() if row.slot == slot and row.seq in dead]:
-                tables.gone[row.id] = slot
+                tables.events[shard][seq - 1] = erased(tables.events[shard][seq - 1])
+            for row in [row for row in tables.decisions.values() if row.shard == shard and row.seq in dead]:
+                tables.gone[row.id] = shard
                 del tables.decisions[row.id]
                 tables.shares.pop(row.id, None)
             tables.requests = {place: id for place, id in tables.requests.items() if id in tables.decisions}
             tables.calls = {
-                place: row for place, row in tables.calls.items() if place[0] != slot or row.seq not in dead
+                place: row for place, row in tables.calls.items() if place[0] != shard or row.seq not in dead
             }
             if upto == base.seq:
                 for place, states in list(tables.base_states.items()):
-                    if place[0] == slot and states:
+                    if place[0] == shard and states:
                         tables.base_states[place] = states[-1:]
-            tables.bases[slot] = base._replace(erased=upto)
+            tables.bases[shard] = base._replace(erased=upto)
 
         self._do(erase)
         return True
 
-    def derive(self, slot: int, source: int, seq: int) -> None:
+    def derive(self, shard: int, source: int, seq: int) -> None:
         """Note that a model began with what another had learnt up to an event."""
-        row = Lineage(slot, source, seq)
-        self._do(lambda tables: tables.lineage.__setitem__((slot, source), row))
+        row = Lineage(shard, source, seq)
+        self._do(lambda tables: tables.lineage.__setitem__((shard, source), row))
 
     def revive(self, model: int) -> None:
         """Note that a model decides again."""

@@ -83,14 +83,14 @@ class MemoryStore(Sole, MemoryRetaining):
     # What is written
 
     def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
-        """Enter a model with one slot; its first event is appended by the caller."""
+        """Enter a model with one shard; its first event is appended by the caller."""
         number = max((model.id for model in self._tables.models.values()), default=0) + 1
         row = ModelRow(number, name, number, body, resolved, at)
 
         def enter(tables: Tables) -> None:
             tables.models[row.id] = row
-            tables.counts[row.slot] = Counts()
-            tables.events[row.slot] = []
+            tables.counts[row.shard] = Counts()
+            tables.events[row.shard] = []
 
         self._do(enter)
         return row
@@ -103,25 +103,25 @@ class MemoryStore(Sole, MemoryRetaining):
         """Put other settings in force; the event is appended by the caller."""
         self._note_model(model, resolved=resolved)
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+    def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event; without a key at once, as a file would be."""
         place = f"the state of key {key!r}" if key is not None else f"the state after event {seq}"
         state = State(seq, content, place, True, len(content), time.time())
         if key is not None:
-            self._do(lambda tables: tables.states.__setitem__((slot, key), [state]))
+            self._do(lambda tables: tables.states.__setitem__((shard, key), [state]))
             return True
         with self.shelf.lock:
             for tables in (self.shelf.tables, self._tables):
-                older = [kept for kept in tables.states.get((slot, None), []) if kept.seq < seq]
-                tables.states[slot, None] = [state, *older][:3]
+                older = [kept for kept in tables.states.get((shard, None), []) if kept.seq < seq]
+                tables.states[shard, None] = [state, *older][:3]
         return True
 
-    def drop_states(self, slot: int, before: int) -> None:
-        """Between batches: keep no state of the slot itself from before an event."""
+    def drop_states(self, shard: int, before: int) -> None:
+        """Between batches: keep no state of the shard itself from before an event."""
         with self.shelf.lock:
             for tables in (self.shelf.tables, self._tables):
-                found = tables.states.get((slot, None), [])
-                tables.states[slot, None] = [state for state in found if state.seq >= before]
+                found = tables.states.get((shard, None), [])
+                tables.states[shard, None] = [state for state in found if state.seq >= before]
 
     def add_token(self, token: TokenRow) -> None:
         """Enter a token."""

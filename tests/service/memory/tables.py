@@ -16,21 +16,21 @@ class Tables:
     Attributes
     ----------
     models, counts, events
-        By the model's number and by slot.
+        By the model's number and by shard.
     decisions, requests, numbers, given
-        Decisions by id; ids by slot and the app's own id; the last number by slot and key, and that of each decision.
+        Decisions by id; ids by shard and the app's own id; the last number by shard and key, and that of each decision.
     states
-        Newest first, by slot and key.
+        Newest first, by shard and key.
     tokens
         By id.
     calls
-        By slot and the app's own id.
+        By shard and the app's own id.
     bases, base_states, carried
-        By slot; states by slot and key, oldest first.
+        By shard; states by shard and key, oldest first.
     gone
-        The slots of decisions that are erased, by id.
+        The shards of decisions that are erased, by id.
     lineage
-        By the slots of copy and source.
+        By the shards of copy and source.
     shares
         Target and chance of decisions, by id.
     """
@@ -55,14 +55,14 @@ class Tables:
     def fork(self) -> Tables:
         """A copy that can change without this one."""
         out = Tables(**{name: dict(table) for name, table in vars(self).items()})
-        out.events = {slot: list(events) for slot, events in self.events.items()}
+        out.events = {shard: list(events) for shard, events in self.events.items()}
         return out
 
-    def floor(self, slot: int) -> int:
-        """The last event of a slot that lies under its base."""
-        base = self.bases.get(slot)
+    def floor(self, shard: int) -> int:
+        """The last event of a shard that lies under its base."""
+        base = self.bases.get(shard)
         return base.seq if base is not None else 0
 
-    def seen(self, slot: int, seq: int) -> bool:
+    def seen(self, shard: int, seq: int) -> bool:
         """Whether an event lies above the base, or is kept although it does not."""
-        return seq > self.floor(slot) or any(kept.seq == seq for kept in self.carried.get(slot, ()))
+        return seq > self.floor(shard) or any(kept.seq == seq for kept in self.carried.get(shard, ()))

@@ -67,24 +67,24 @@ class MemoryWrites(MemoryReads, Verbs):
         self._tables = self.shelf.tables.fork()
         for change in changes:
             change(self._tables)
-        for slot in list(self._live):
-            if (kept := self._tables.counts.get(slot)) is None:
-                del self._live[slot]
+        for shard in list(self._live):
+            if (kept := self._tables.counts.get(shard)) is None:
+                del self._live[shard]
             else:
-                put(kept, self._live[slot])
+                put(kept, self._live[shard])
 
-    def unwait(self, slot: int) -> None:
-        """Let the silence of the open decisions of a slot mean nothing any more."""
+    def unwait(self, shard: int) -> None:
+        """Let the silence of the open decisions of a shard mean nothing any more."""
         for row in list(self._tables.decisions.values()):
-            if row.slot == slot and row.waits and row.feedback_seq is None:
+            if row.shard == shard and row.waits and row.feedback_seq is None:
                 self._note(row.id, waits=False)
 
-    def _enter_again(self, slot: int, events: Sequence[Event]) -> None:
+    def _enter_again(self, shard: int, events: Sequence[Event]) -> None:
         def enter(tables: Tables) -> None:
             for event in events:
-                tables.events[slot][event.seq - 1] = event
+                tables.events[shard][event.seq - 1] = event
                 if event.key is not None:
-                    tables.states.pop((slot, event.key), None)
+                    tables.states.pop((shard, event.key), None)
 
         self._do(enter)
 
@@ -102,15 +102,16 @@ class MemoryWrites(MemoryReads, Verbs):
 
     # Reading, as the writer needs it
 
-    def counts(self, slot: int) -> Counts | None:
-        """How far a slot is, the open batch included: the same object as long as the store is open."""
-        if slot not in self._live and (kept := super().counts(slot)) is not None:
-            self._live[slot] = kept
-        return self._live.get(slot)
+    def counts(self, shard: int) -> Counts | None:
+        """How far a shard is, the open batch included: the same object as long as the store is open."""
+        if shard not in self._live and (kept := super().counts(shard)) is not None:
+            self._live[shard] = kept
+        return self._live.get(shard)
 
-    def _new(self, slot: int, key: str) -> bool:
+    def _new(self, shard: int, key: str) -> bool:
         """Whether nothing has been said of a key."""
-        return (key,) not in self.look("keys", slot, prefix=key, limit=1)
+        above = self._tables.events[shard][self._tables.floor(shard) :]
+        return all(event.key != key for event in above) and self.base_state(shard, key) is None
 
     def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
         self._note(
@@ -131,64 +132,64 @@ class MemoryWrites(MemoryReads, Verbs):
         row = self._tables.decisions[decision]._replace(**changed)
         self._do(lambda tables: tables.decisions.__setitem__(decision, row))
 
-    def _touched(self, slot: int) -> Counts:
-        return copy.copy(self._tables.counts[slot])
+    def _touched(self, shard: int) -> Counts:
+        return copy.copy(self._tables.counts[shard])
 
-    def _enter(self, slot: int, counts: Counts, event: Fields) -> None:
+    def _enter(self, shard: int, counts: Counts, event: Fields) -> None:
         told, after = Event(*event), copy.copy(counts)
 
         def enter(tables: Tables) -> None:
-            tables.events[slot].append(told)
-            tables.counts[slot] = after
+            tables.events[shard].append(told)
+            tables.counts[shard] = after
 
         self._do(enter)
-        put(counts, self._live.setdefault(slot, copy.copy(counts)))
+        put(counts, self._live.setdefault(shard, copy.copy(counts)))
 
-    def _enter_decision(self, slot: int, seq: int, row: Asked) -> None:
-        tables, request = self._tables, (slot, row.request)
-        if row.decision in tables.decisions or (row.request is not None and request in tables.requests):
+    def _enter_decision(self, shard: int, seq: int, row: Asked) -> None:
+        tables, old = self._tables, self._tables.requests.get((shard, row.request or ""))
+        if row.decision in tables.decisions or (old is not None and self.decision(old) is not None):
             raise ValueError(f"decision {row.decision} or its request {row.request!r} is there already")
-        self._do(_entering(slot, seq, row))
+        self._do(_entering(shard, seq, row))
 
-    def _enter_call(self, slot: int, id: str, hash: bytes, seq: int) -> None:
-        if (slot, id) in self._tables.calls:
+    def _enter_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
+        if self.called(shard, id) is not None:
             raise ValueError(f"the call {id!r} is there already")
-        self._do(lambda tables: tables.calls.__setitem__((slot, id), CallRow(hash, seq)))
+        self._do(lambda tables: tables.calls.__setitem__((shard, id), CallRow(hash, seq)))
 
-    def _unmeasure(self, slot: int, version: int) -> None:
+    def _unmeasure(self, shard: int, version: int) -> None:
         for row in list(self._tables.decisions.values()):
-            if row.slot == slot and row.version is not None and row.version > version:
+            if row.shard == shard and row.version is not None and row.version > version:
                 self._note(row.id, measure=None, position=None)
 
-    def _leave_key(self, slot: int, key: str) -> tuple[int, int, int, int]:
-        mine = [event for event in self._tables.events[slot][self._tables.floor(slot) :] if event.key == key]
+    def _leave_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
+        mine = [event for event in self._tables.events[shard][self._tables.floor(shard) :] if event.key == key]
         made = {event.decision for event in mine if event.type == "decision"}
         gone = [row for id, row in self._tables.decisions.items() if id in made]
 
         def erase(tables: Tables) -> None:
             for event in mine:
-                tables.events[slot][event.seq - 1] = erased(event)
+                tables.events[shard][event.seq - 1] = erased(event)
             for row in gone:
                 tables.decisions.pop(row.id)
                 tables.shares.pop(row.id)
             numbers = {event.seq for event in mine}
             tables.requests = {place: id for place, id in tables.requests.items() if id not in made}
             tables.calls = {
-                place: row for place, row in tables.calls.items() if row.seq not in numbers or place[0] != slot
+                place: row for place, row in tables.calls.items() if row.seq not in numbers or place[0] != shard
             }
-            tables.states.pop((slot, key), None)
-            tables.base_states.pop((slot, key), None)  # of a base that did not come
-            tables.numbers.pop((slot, key), None)
+            tables.states.pop((shard, key), None)
+            tables.base_states.pop((shard, key), None)  # of a base that did not come
+            tables.numbers.pop((shard, key), None)
 
         self._do(erase)
         late = sum(event.type == "feedback" and event.made is None for event in mine)
         return len(mine), len(gone), sum(row.answered for row in gone), late
 
 
-def _entering(slot: int, seq: int, row: Asked) -> Callable[[Tables], None]:
+def _entering(shard: int, seq: int, row: Asked) -> Callable[[Tables], None]:
     made = DecisionRow(
         row.decision,
-        slot,
+        shard,
         seq,
         row.expires_at,
         row.request_hash,
@@ -208,8 +209,8 @@ def _entering(slot: int, seq: int, row: Asked) -> Callable[[Tables], None]:
     def enter(tables: Tables) -> None:
         tables.decisions[row.decision] = made
         tables.shares[row.decision] = (row.target, row.chance)
-        tables.numbers[slot, row.key] = tables.given[row.decision] = row.number
+        tables.numbers[shard, row.key] = tables.given[row.decision] = row.number
         if row.request is not None:
-            tables.requests[slot, row.request] = row.decision
+            tables.requests[shard, row.request] = row.decision
 
     return enter

@@ -134,8 +134,9 @@ def _raised(kernel: KernelFunction) -> KernelFunction:
 
 def ridge_size(settings: Mapping[str, Any]) -> int:
     """The bytes of a fresh estimator; the dual forms grow with what they hear."""
-    asked = (settings["dim"], settings["kernel"], settings["forgetting"], settings["window"])
-    return by_covariance({**settings, "covariance": settings["covariance"] or _form(*asked)})
+    if (form := settings.get("covariance")) is None:  # a learner that was made says which, and leaves out the rest
+        form = _form(settings["dim"], settings["kernel"], settings["forgetting"], settings["window"])
+    return by_covariance({**settings, "covariance": form})
 
 
 def _form(dim: int, kernel: str | KernelFunction | None, forgetting: float, window: int | None) -> str:

@@ -81,6 +81,8 @@ def features_of(dim: int) -> int:
 
 
 LARGEST = 1e100  # the largest loss that can be squared and multiplied
+#: The arrays of a saved surface, in the order of the file.
+_STORED = ("best", "A", "b", "numbers", "first_points", "first_losses", "L", "w")
 MOST = 5  # knobs; beyond them a quadratic surface has too many numbers for the losses there are
 
 
@@ -240,7 +242,7 @@ class QuadraticTuner(Tuner):
         return self._as_array(self._shown.copy())
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return self._surface._asdict()
+        return {name: getattr(self._surface, name) for name in _STORED}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._surface = Surface(**{name: state[name] for name in Surface._fields})

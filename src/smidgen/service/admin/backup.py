@@ -383,12 +383,12 @@ def _copy(seen: Inspection, to: Path, progress: Progress) -> Manifest:
     names, heads, events = [FILE], {}, 0
     rows = seen.reading.models()
     for row in rows:
-        counts = seen.reading.counts(row.slot)
+        counts = seen.reading.counts(row.shard)
         if counts is None or not counts.seq:
             continue
         events += counts.seq
-        heads[row.slot] = Head(counts.seq, counts.chain)
-        names += _snapshot(seen, row.slot, to)
+        heads[row.shard] = Head(counts.seq, counts.chain)
+        names += _snapshot(seen, row.shard, to)
     if heads:
         written = Heads(to)
         written.write(heads)
@@ -405,10 +405,10 @@ def _copy(seen: Inspection, to: Path, progress: Progress) -> Manifest:
     )
 
 
-def _snapshot(seen: Inspection, slot: int, to: Path) -> list[str]:
+def _snapshot(seen: Inspection, shard: int, to: Path) -> list[str]:
     """Take the newest good snapshot along: it makes the first start quick."""
-    for state in current(seen.reading, slot):
-        name = f"{Snapshots.NAME}/{slot}/{Path(state.place).name}"
+    for state in current(seen.reading, shard):
+        name = f"{Snapshots.NAME}/{shard}/{Path(state.place).name}"
         if state.own and state_problem(state) is None and NAMES.fullmatch(name) is not None:
             data_dir.make_folder(to / Snapshots.NAME)
             data_dir.make_folder((to / name).parent)

@@ -92,7 +92,7 @@ def copy(source: Place, target: Place, progress: Progress = lambda what, done, o
         except BaseException:
             store.rollback()
             raise
-        states = rows["key_states"] + sum(_state(seen.reading, store, model.slot) for model in models)
+        states = rows["key_states"] + sum(_state(seen.reading, store, model.shard) for model in models)
     return Copied(sum(model.part == 0 for model in models), events, rows["tokens"], states, running)
 
 
@@ -164,9 +164,9 @@ def _digest(rows: Iterator[Any]) -> bytes:
 
 def _follow(store: Opened, model: Served) -> int:
     """The chain of a log holds in its new place, up to the head; of how many events."""
-    base = store.base(model.slot)
+    base = store.base(model.shard)
     chain = Chain() if base is None else Chain(base.seq, base.chain)
-    problem = chain.follow(EventLog(store).events_of(model.slot))
+    problem = chain.follow(EventLog(store).events_of(model.shard))
     if problem is not None or (chain.seq, chain.chain) != (model.counts.seq, model.counts.chain):
         raise StorageFailed(
             f"the log of {model.name} is not sound: {problem or 'it ends elsewhere'}",
@@ -191,9 +191,9 @@ def _learners(rebuilt: Rebuilding) -> tuple[int, int, dict[str | None, bytes], b
     return rebuilt.seq, rebuilt.version, {key: rebuilt.learner(key).to_bytes() for key in keys}, group
 
 
-def _state(reading: SQLReads, store: Opened, slot: int) -> int:
-    """The newest good state of a slot makes the first start quick."""
-    for state in current(reading, slot):
+def _state(reading: SQLReads, store: Opened, shard: int) -> int:
+    """The newest good state of a shard makes the first start quick."""
+    for state in current(reading, shard):
         if state.own and state_problem(state) is None:
-            return int(store.publish(slot, None, state.seq, state.content))
+            return int(store.publish(shard, None, state.seq, state.content))
     return 0

@@ -274,7 +274,7 @@ class _Check:
     def _content(self) -> None:
         reading, report = self._seen.reading, self._report
         models = reading.models()
-        self._names = {row.slot: row.name for row in models}
+        self._names = {row.shard: row.name for row in models}
         integrity.check_tables(reading, self._found, self._name, lambda: self._progress(self.place, 0, 0))
         report.tokens = integrity.check_tokens(reading, self._found)
         report.models = count_of_models(row.name for row in models)
@@ -291,13 +291,13 @@ class _Check:
 
     def _model(self, row: ModelRow) -> None:
         reading, report, where = self._seen.reading, self._report, f"model {row.name}"
-        counts = reading.counts(row.slot) or Counts()
-        follow = Following(row, counts, reading.base(row.slot), self._base(row, where))
-        for kept in reading.carried(row.slot):
-            carried = reading.event(row.slot, kept.seq)
+        counts = reading.counts(row.shard) or Counts()
+        follow = Following(row, counts, reading.base(row.shard), self._base(row, where))
+        for kept in reading.carried(row.shard):
+            carried = reading.event(row.shard, kept.seq)
             if carried is None or not follow.keeps(carried, kept.digest):
                 self._found.add("base", where, f"event {kept.seq}, which the base keeps, is damaged", RESTORE)
-        for done, event in enumerate(self._seen.log.events_of(row.slot), 1):
+        for done, event in enumerate(self._seen.log.events_of(row.shard), 1):
             for code, problem in follow.take(event):
                 self._found.add(code, where, problem, RESTORE)
             if done % 1000 == 0:
@@ -307,8 +307,8 @@ class _Check:
         report.events += follow.events
         if not self._made(row, where):
             return
-        forgotten, stale = reading.forgotten(row.slot), 0
-        for state in self._snapshots(row.slot):
+        forgotten, stale = reading.forgotten(row.shard), 0
+        for state in self._snapshots(row.shard):
             report.snapshots += 1
             if state.seq < forgotten:
                 stale += 1
@@ -319,21 +319,21 @@ class _Check:
                 f"{where}: {stale} snapshots are stale: they are from before a forgetting and hold what was erased;"
                 " nobody uses them, and the next start deletes them"
             )
-        for key in reading.state_keys(row.slot):
-            for state in reading.states(row.slot, key):
+        for key in reading.state_keys(row.shard):
+            for state in reading.states(row.shard, key):
                 report.states += 1
                 self._state("state", where, state, counts)
 
-    def _snapshots(self, slot: int) -> Iterator[State]:
-        yield from self._seen.reading.states(slot)
+    def _snapshots(self, shard: int) -> Iterator[State]:
+        yield from self._seen.reading.states(shard)
 
     def _base(self, row: ModelRow, where: str) -> bytes:
         """The digest of what a log begins with; its states and what it keeps are what was written."""
         reading = self._seen.reading
-        if (base := reading.base(row.slot)) is None:
+        if (base := reading.base(row.shard)) is None:
             return b""
-        digests, carried = [], reading.carried(row.slot)
-        for state in reading.base_states(row.slot):
+        digests, carried = [], reading.carried(row.shard)
+        for state in reading.base_states(row.shard):
             if not state.sound:
                 who = "" if state.key is None else f" of key {state.key!r}"
                 self._found.add("base", where, f"the base state{who} is damaged", RESTORE)
@@ -377,10 +377,10 @@ class _Check:
         return "nothing is lost: it is skipped, and more of the log is learnt again at the next start"
 
     def _heads(self) -> None:
-        """Whether the log ends where its witnesses say; in a database the slot's own row is the head."""
+        """Whether the log ends where its witnesses say; in a database the shard's own row is the head."""
 
-    def _name(self, slot: int) -> str:
-        return f"model {self._names[slot]}" if slot in self._names else f"model number {slot}"
+    def _name(self, shard: int) -> str:
+        return f"model {self._names[shard]}" if shard in self._names else f"model number {shard}"
 
 
 class _FolderCheck(_Check):
@@ -414,9 +414,9 @@ class _FolderCheck(_Check):
         whole = integrity.check_file(reading, self._found, lambda: self._progress(FILE, 0, 0))
         return whole and integrity.check_schema(reading, self._found)
 
-    def _snapshots(self, slot: int) -> Iterator[State]:
+    def _snapshots(self, shard: int) -> Iterator[State]:
         for of, snapshot in self._witnesses.snapshots:
-            if of == slot and snapshot.path.exists():  # a running service may have dropped it meanwhile
+            if of == shard and snapshot.path.exists():  # a running service may have dropped it meanwhile
                 yield snapshot.state(own=True)
 
     def _passed_over(self, state: State) -> str:
@@ -428,18 +428,18 @@ class _FolderCheck(_Check):
             self._found.add(
                 "lost",
                 str(lost.witness.relative_to(self._folder)),
-                f"it has seen what the log does not have: {str(lost).format(self._name(lost.slot))}",
+                f"it has seen what the log does not have: {str(lost).format(self._name(lost.shard))}",
                 f"{RESTORE}; to go on without what is lost, delete {heads.path} and the folder snapshots",
             )
         torn = heads.torn()
-        for slot in torn:
+        for shard in torn:
             self._found.add(
                 "head",
                 NAME,
-                f"what it says of {self._name(slot)} cannot be read",
+                f"what it says of {self._name(shard)} cannot be read",
                 f"nothing is lost: delete {heads.path}; the next start writes it anew",
             )
-        silent = [slot for slot in self._names if slot not in self._witnesses.heads and slot not in torn]
+        silent = [shard for shard in self._names if shard not in self._witnesses.heads and shard not in torn]
         if silent:
             self._report.notes.append(
                 f"{NAME} says nothing of {len(silent)} models; until the next start, a loss of theirs would not be seen"

@@ -63,27 +63,27 @@ class Audit:
 
 def audit_file(recording: Recording) -> Audit:
     """Check an exported log by itself."""
-    slots: dict[int | None, _Auditor] = {}
-    slot = None
+    shards: dict[int | None, _Auditor] = {}
+    shard = None
     try:
         for event in recording.lines():
-            if (slot := event.slot) not in slots:
-                slots[slot] = _Auditor(recording, slot=slot)
-            slots[slot].see(event)
+            if (shard := event.shard) not in shards:
+                shards[shard] = _Auditor(recording, shard=shard)
+            shards[shard].see(event)
     except InvalidRecord as error:
-        slots.setdefault(slot, _Auditor(recording, slot=slot)).stop(error.problem)
-    slots = slots or {None: _Auditor(recording)}
-    return together(recording.name, {slot: each.end() for slot, each in slots.items()})
+        shards.setdefault(shard, _Auditor(recording, shard=shard)).stop(error.problem)
+    shards = shards or {None: _Auditor(recording)}
+    return together(recording.name, {shard: each.end() for shard, each in shards.items()})
 
 
-def together(name: str, slots: Mapping[int | None, Audit]) -> Audit:
-    """What was found in the slots of a model."""
-    if (only := slots.get(None)) is not None:
+def together(name: str, shards: Mapping[int | None, Audit]) -> Audit:
+    """What was found in the shards of a model."""
+    if (only := shards.get(None)) is not None:
         return only
     found = Audit(name, keys=0)
-    for slot, each in slots.items():
-        found.problems += [f"slot {slot}: {problem}" for problem in each.problems]
-        found.compared += [f"{what} of slot {slot}" for what in each.compared]
+    for shard, each in shards.items():
+        found.problems += [f"shard {shard}: {problem}" for problem in each.problems]
+        found.compared += [f"{what} of shard {shard}" for what in each.compared]
         for count in ("events", "decisions", "learnt", "late", "version", "passed_over"):
             setattr(found, count, getattr(found, count) + getattr(each, count))
         found.keys = (found.keys or 0) + (each.keys or 0)
@@ -91,7 +91,7 @@ def together(name: str, slots: Mapping[int | None, Audit]) -> Audit:
 
 
 def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] = lambda count: None) -> Audit:
-    """Check the log of a slot, its table of decisions, and the states that were written aside.
+    """Check the log of a shard, its table of decisions, and the states that were written aside.
 
     A state of another arithmetic is not compared: it is not used.
 
@@ -105,16 +105,16 @@ def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] =
         Told now and then how many events are done.
     """
     reading = seen.reading
-    snapshots = {state.seq: state for state in current(reading, model.slot) if state.own}
+    snapshots = {state.seq: state for state in current(reading, model.shard) if state.own}
     states = {
         key: state
-        for key in reading.state_keys(model.slot)
-        for state in reading.states(model.slot, key)
+        for key in reading.state_keys(model.shard)
+        for state in reading.states(model.shard, key)
         if not state.outdated
     }
     recording = DatabaseRecording(seen, model)
     found = _Auditor(recording, snapshots, states, passed).run()
-    base = seen.reading.base(model.slot)
+    base = seen.reading.base(model.shard)
     chain = Chain(base.seq, base.chain) if base is not None else Chain()
     if (problem := chain.follow(recording.events())) is not None:
         found.problems.append(problem)
@@ -129,18 +129,19 @@ class _Auditor:
         snapshots: dict[int, State] | None = None,
         states: dict[str, State] | None = None,
         passed: Callable[[int], None] = lambda count: None,
-        slot: int | None = None,
+        shard: int | None = None,
     ) -> None:
         self._passed = passed
         self._recording = recording
         self._snapshots = snapshots or {}
         self._states = states or {}
-        self._rebuilding = Rebuilding(recording, slot)
+        self._rebuilding = Rebuilding(recording, shard)
         self._replays = True
         self._waiting: set[str] = set()
         self._answered: dict[str, str] = {}
         self._before: set[str] = set()  # decisions that were answered under the base
         self._base = 0
+        self._beginning = False  # whether states of the base may still come
         self._found = Audit(recording.name)
 
     def run(self) -> Audit:
@@ -166,6 +167,7 @@ class _Auditor:
     def end(self) -> Audit:
         """What was found."""
         found = self._found
+        self._end_base()
         if not found.events:
             self._problem("there are no events")
         blueprint = self._rebuilding.blueprint
@@ -211,7 +213,8 @@ class _Auditor:
         if event.type == "base":
             if found.events:
                 self._problem(f"the base at event {event.seq} is not the beginning")
-            self._base = found.events = event.seq
+            self._base, self._beginning = event.seq, True
+            found.events = event.seq
             found.version, found.under, found.late_under = event.version, event.decisions, event.late
         self._replay(event)
 
@@ -282,6 +285,8 @@ class _Auditor:
 
     def _replay(self, event: Line) -> None:
         """Learn it again, and compare where a state was written aside."""
+        if event.type not in ("base", "base_state"):
+            self._end_base()
         if not self._replays:
             return
         try:
@@ -292,12 +297,27 @@ class _Auditor:
             return
         if event.type == "base":
             return  # its states are still to come
+        if event.type == "base_state" and self._rebuilding.group is not None:
+            return  # what keys share is complete when all of them have come
         if self._rebuilding.undone.spoils(self._found.version):
             return  # a state of this version holds what was taken back later, and is not used
         if (snapshot := self._snapshots.get(event.seq)) is not None:
             self._compare_snapshot(snapshot)
         if event.key is not None and (state := self._states.get(event.key)) is not None and state.seq == event.seq:
             self._compare(f"the state of key {event.key!r}", event.key, state.content)
+
+    def _end_base(self) -> None:
+        """All states of the base have come: compare what keys share, and the keys, with what was written aside."""
+        if not self._beginning or not self._replays:
+            return
+        self._beginning = False
+        if self._rebuilding.group is None or self._rebuilding.undone.spoils(self._found.version):
+            return
+        if (snapshot := self._snapshots.get(self._base)) is not None:
+            self._compare_snapshot(snapshot)
+        for key, state in self._states.items():
+            if state.seq == self._base and key in self._rebuilding.learners:
+                self._compare(f"the state of key {key!r}", key, state.content)
 
     def _compare_snapshot(self, snapshot: State) -> None:
         name = Path(snapshot.place).name
@@ -340,7 +360,7 @@ class _Auditor:
 
 def _compare_tables(seen: Inspection, model: Served, found: Audit) -> None:
     """The table of decisions says the same as the events."""
-    ((decisions, learnt, late, lost),) = seen.reading.look("tally", model.slot)
+    ((decisions, learnt, late, lost),) = seen.reading.look("tally", model.shard)
     tables = (
         ("decisions", decisions, found.decisions),
         ("learnt", learnt, found.learnt),

@@ -48,7 +48,7 @@ def verify(name: Source, data: Data = DATA, modules: Import = None) -> None:
             found = audit_file(recording)
     else:
         with Inspection(data) as seen:
-            audits = {part.in_slot.get("slot"): audit_model(seen, part) for part in seen.model(name).parts}
+            audits = {part.in_shard.get("shard"): audit_model(seen, part) for part in seen.model(name).parts}
             found = together(name, audits)
     _print(found)
     if found.problems:
@@ -69,11 +69,11 @@ def replay(
     from smidgen.service.ope.sources import recorded
 
     with recorded(name, data) as recording:
-        slots = rebuild_all(recording)
-    seq, version = sum(each.seq for each in slots.values()), sum(each.version for each in slots.values())
-    keys = sum(len(each.numbers) for each in slots.values())
+        shards = rebuild_all(recording)
+    seq, version = sum(each.seq for each in shards.values()), sum(each.version for each in shards.values())
+    keys = sum(len(each.numbers) for each in shards.values())
     typer.echo(f"{recording.name}: {seq} events, version {version}")
-    rebuilt = next((each for each in slots.values() if key in each.numbers), next(iter(slots.values())))
+    rebuilt = next((each for each in shards.values() if key in each.numbers), next(iter(shards.values())))
     if rebuilt.blueprint is not None and rebuilt.blueprint.body.keyed and key is None:
         typer.echo(f"{keys} keys, one learner each; choose one with --key")
         if out is not None:
@@ -94,7 +94,7 @@ def export(
     data: Data = DATA,
     out: Annotated[Path | None, typer.Option(help="The file; NDJSON to standard output if left out.")] = None,
     format: Annotated[str, typer.Option(help="ndjson, csv, parquet or dsjson.")] = "ndjson",
-    slot: Annotated[int | None, typer.Option(min=0, help="Of a model with several slots: only this one.")] = None,
+    shard: Annotated[int | None, typer.Option(min=0, help="Of a model with several shards: only this one.")] = None,
     after: Annotated[int, typer.Option(min=0, help="Only the events after this one.")] = 0,
     since: Annotated[
         datetime | None, typer.Option(formats=TIMES, help="Only the events from this moment on (itself too), UTC.")
@@ -130,11 +130,11 @@ def export(
         raise typer.BadParameter(f"{format} is written into a file", param_hint="--out")
     with Inspection(data) as seen:
         model = seen.model(name)
-        if slot is not None and slot >= len(model.parts):
-            raise typer.BadParameter(f"it is {slot}, and {name} has {len(model.parts)}", param_hint="--slot")
-        if after and slot is None and len(model.parts) > 1:
-            raise typer.BadParameter(f"each slot of {name} counts its own events; say --slot", param_hint="--after")
-        recording = recording_of(seen, model) if slot is None else DatabaseRecording(seen, model.parts[slot])
+        if shard is not None and shard >= len(model.parts):
+            raise typer.BadParameter(f"it is {shard}, and {name} has {len(model.parts)}", param_hint="--shard")
+        if after and shard is None and len(model.parts) > 1:
+            raise typer.BadParameter(f"each shard of {name} counts its own events; say --shard", param_hint="--after")
+        recording = recording_of(seen, model) if shard is None else DatabaseRecording(seen, model.parts[shard])
         if out is None:
             for line in lines(recording, span):
                 sys.stdout.buffer.write(line)

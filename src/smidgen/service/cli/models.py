@@ -307,7 +307,7 @@ def rollback(
     ] = None,
     time: Annotated[
         datetime | None,
-        typer.Option(formats=TIMES, help="Or the moment, UTC; of a model with several slots the only way."),
+        typer.Option(formats=TIMES, help="Or the moment, UTC; of a model with several shards the only way."),
     ] = None,
 ) -> None:
     """Go back to the weights of a version, or of a moment; what came after stays in the log, and counts no more."""

@@ -285,7 +285,7 @@ def list_snapshots(data: Data = DATA, modules: Import = None) -> None:
     table = Table("model", "after event", "of", "bytes", "written", "file", box=None, header_style="bold")
     with Inspection(data) as seen:
         for model in (part for whole in seen.models() for part in whole.parts):
-            for each in seen.reading.states(model.slot):
+            for each in seen.reading.states(model.shard):
                 table.add_row(model.label, str(each.seq), str(model.seq), str(each.size), stamp(each.at), each.place)
     Console().print(table if table.rows else "there are no snapshots")
 
@@ -302,7 +302,7 @@ def verify_snapshots(data: Data = DATA, modules: Import = None) -> None:
     bad = good = 0
     with Inspection(data) as seen:
         for model in (part for whole in seen.models() for part in whole.parts):
-            for each in seen.reading.states(model.slot):
+            for each in seen.reading.states(model.shard):
                 problem = state_problem(each)
                 bad, good = bad + (problem is not None), good + (problem is None)
                 found = problem or ("good, of an older arithmetic: not used" if each.outdated else "good")

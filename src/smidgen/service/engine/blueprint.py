@@ -237,7 +237,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes
     ----------
     names
-        One table of names and statistics for the slot; else, of models that take records, each key has its own.
+        One table of names and statistics for the shard; else, of models that take records, each key has its own.
     start
         What a newcomer begins with.
     """
@@ -542,6 +542,26 @@ def told_of(blueprint: Blueprint, old: Terms, terms: Terms) -> dict[str, Any]:
     first = len(blueprint.body.labels or ()) + len(old.labels)
     added = len(terms.labels) - len(old.labels)
     return {"settings": settings, "labels": [first, first + added] if added else None}
+
+
+def amended_terms(blueprint: Blueprint, given: dict[str, Any]) -> Terms:
+    """The terms of a model as they will be when this is put in force."""
+    old = blueprint.terms
+    changes = {name: value for name, value in given.items() if not name.startswith("add_")}
+    if (labels := given.get("add_labels")) is not None:
+        if (known := blueprint.labels) is None:
+            raise Impossible("this model has no labels with names", "add_labels is for models made with labels")
+        once("add_labels", labels)
+        new = [label for label in labels if label not in known]  # the same amendment again changes nothing
+        changes["labels"] = (*old.labels, *new)
+    if (text := given.get("add_text")) is not None:
+        if blueprint.features is None:
+            raise Impossible("this model takes no records", "add_text is for models that take records")
+        new = [path for path in dict.fromkeys(text) if path not in (*blueprint.features.text, *old.text)]
+        changes["text"] = (*old.text, *new)
+    terms = msgspec.structs.replace(old, **changes)
+    exploring(terms, {}, inspect.signature(learners[blueprint.kind]).parameters, blueprint.kind)
+    return terms
 
 
 def labels_of(told: Mapping[str, Any]) -> range:

@@ -10,7 +10,7 @@ from smidgen import serialization
 from smidgen.learners import Learner, Loop
 from smidgen.learners.pipeline import unwrap
 from smidgen.randomness import TRAFFIC, uniforms
-from smidgen.service.engine.blueprint import Blueprint, Terms
+from smidgen.service.engine.blueprint import Blueprint, Terms, amended_terms
 from smidgen.service.engine.model import Served
 from smidgen.service.errors import Conflict, Impossible
 from smidgen.service.loops import features
@@ -20,6 +20,14 @@ from smidgen.service.schemas import ModelBody, Of
 SHARED = ("window_s", "reward_range", "default_reward", "labels", "text")
 #: What may be amended of one who stands beside another.
 OWN = ("share", "explore", "min_share")
+
+
+def amended_as_far(blueprint: Blueprint, given: dict[str, Any]) -> Terms:
+    """The terms of settings as they are amended; without shares of exploration where the learner has none."""
+    try:
+        return amended_terms(blueprint, given)
+    except Impossible:
+        return amended_terms(blueprint, {name: value for name, value in given.items() if name not in OWN})
 
 
 def named(body: ModelBody) -> ModelBody:
@@ -70,8 +78,8 @@ def filled(body: ModelBody, champion: Served) -> ModelBody:
         changes["feedback"] = made.feedback
     if body.loop == Loop.TUNE and "space" in made.body.params:
         params.setdefault("space", made.body.params["space"])
-    slots = body.slots if body.slots > 1 else made.body.slots
-    return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, slots=slots, **changes)
+    shards = body.shards if body.shards > 1 else made.body.shards
+    return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, shards=shards, **changes)
 
 
 def joined(name: str, body: ModelBody, champion: Served) -> Blueprint:
@@ -107,7 +115,7 @@ def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:
     facts: list[tuple[str, Any, Any]] = [
         ("loop", body.loop, theirs.body.loop),
         ("keyed", body.keyed, theirs.body.keyed),
-        ("slots", body.slots, theirs.body.slots),
+        ("shards", body.shards, theirs.body.shards),
         ("features", *(_form(each) for each in (blueprint, theirs))),
         ("labels", own, labels),
         ("keep_texts", body.keep_texts is not False, theirs.body.keep_texts is not False),

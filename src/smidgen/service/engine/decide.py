@@ -21,7 +21,7 @@ from smidgen.service.engine.log_reader import Reply, reply
 from smidgen.service.engine.model import Served, named_in
 from smidgen.service.engine.replay import Change
 from smidgen.service.engine.undo import Undo
-from smidgen.service.errors import Conflict, Impossible, StorageFailed
+from smidgen.service.errors import Conflict, Impossible, StorageFailed, Taken
 from smidgen.service.log import codec
 from smidgen.service.log.events import Salts
 from smidgen.service.loops.evaluator import Lesson
@@ -106,7 +106,7 @@ class Deciding:
     def _one(self, model: Served, key: str | None, context: Any) -> Proposal:
         held, group = self._learners.get(model, key), self._learners.group(model)
         start, learner = self._learners.begin(model, key, held), held.learner
-        self._undo.note(self._learners.withdraw, model.slot, key, learner, learner.decisions)
+        self._undo.note(self._learners.withdraw, model.shard, key, learner, learner.decisions)
         if group is None:
             return Proposal(model, learner, learner.decide(context))
         try:
@@ -194,11 +194,11 @@ class Maker(Commands):
         if body.id is None:
             return None
         others = [each for part in model.parts for each in (part, *part.followers)]  # a challenger may have answered it
-        known = self._store.requested(model.slot, body.id, *(each.slot for each in others if each is not model))
+        known = self._store.requested(model.shard, body.id, *(each.shard for each in others if each is not model))
         if known is None:
             return None
         _refuse_other(body.id, known.request_hash, hashed)
-        return self._log.decision(self._models.by_slot[known.slot], known.seq).reply
+        return self._log.decision(self._models.by_shard[known.shard], known.seq).reply
 
     def decide(
         self,
@@ -278,7 +278,7 @@ class Maker(Commands):
 
     def write(self, made: list[Unwritten]) -> None:
         """Write what one model decided, and keep it in memory for quick feedback."""
-        first = self._store.decided(made[0].model.slot, [each.row for each in made])
+        first = self._store.decided(made[0].model.shard, [each.row for each in made])
         for seq, (model, row, ids, answer) in enumerate(made, first):
             waiting = Made(model, seq, row.key, row.expires_at, answer.decision, ids, row.beside, answer.names)
             self._recent.add(row.decision, waiting, len(row.body))
@@ -304,7 +304,7 @@ class Maker(Commands):
         content = {"source": row.beside or row.decision, "learn": serialization.encode(taught)}
         if group is not None:
             content |= {"places": places, "names": answer.names}
-        seq = self._store.append(model.slot, "taught", row.at, codec.write(content), key=row.key, changes=True)
+        seq = self._store.append(model.shard, "taught", row.at, codec.write(content), key=row.key, changes=True)
         self._learners.changed(model, row.key, held, seq)
         reach("taught")
 
@@ -389,7 +389,7 @@ class Decisions(Commands):
         return [loops.decision(id=id, key=body.key, features=row) for id, row in rows]
 
     def _model(self, name: str, bodies: list[DecisionBody]) -> Served:
-        """The model of this name, if it decides; the slots of these keys and ids are entered."""
+        """The model of this name, if it decides; the shards of these keys and ids are entered."""
         model = self._models.get(name, {each for body in bodies for each in (body.key, body.id)})
         if model.archived_at is not None:
             raise Conflict(f"the model {name!r} is archived and decides no more", "create another")
@@ -420,6 +420,8 @@ class Decisions(Commands):
                 ready.append(self._making.prepare(model.of(body.key), body))
                 for budget in budgets:
                     budget.spend(ready[-1].context)
+            except (StorageFailed, Taken):  # of the store, not of this decision
+                raise
             except SmidgenError as error:
                 if len(bodies) == 1:
                     raise
@@ -438,6 +440,8 @@ class Decisions(Commands):
                 )
                 if request.body.chosen is not None or self._learners.crowded:
                     self._write(made)
+            except (StorageFailed, Taken):
+                raise
             except SmidgenError as error:
                 if len(bodies) == 1:
                     raise
@@ -447,8 +451,8 @@ class Decisions(Commands):
 
     def _write(self, made: list[Unwritten]) -> None:
         """Write decisions, and teach what the app had chosen; nothing waits then, and no learner is pinned."""
-        for slot in dict.fromkeys(one.model.slot for one in made):
-            self._making.write([one for one in made if one.model.slot == slot])
+        for shard in dict.fromkeys(one.model.shard for one in made):
+            self._making.write([one for one in made if one.model.shard == shard])
         for one in made:
             self._making.teach(one)
         made.clear()

@@ -24,25 +24,25 @@ from smidgen.service.storage.records import Counts, Outcome, pooled
 LAST, SEEN = 200, 400
 #: Over how many of the latest decisions the share of agreement is taken.
 AGREEING = 1000
-#: How many of the latest decisions of a slot are looked through for those that are open.
+#: How many of the latest decisions of a shard are looked through for those that are open.
 OPEN = 50_000
 
 
 def closed(reading: Reading, model: Served, now: float) -> list[Outcome]:
-    """The latest decisions that are closed and that anybody saw, the latest first; of all slots."""
-    found = [_closed(reading, part.slot, now) for part in model.parts]
+    """The latest decisions that are closed and that anybody saw, the latest first; of all shards."""
+    found = [_closed(reading, part.shard, now) for part in model.parts]
     return list(islice(heapq.merge(*found, key=lambda row: -row.at), LAST)) if len(found) > 1 else found[0]
 
 
-def _closed(reading: Reading, slot: int, now: float) -> list[Outcome]:
-    """The same of one slot.
+def _closed(reading: Reading, shard: int, now: float) -> list[Outcome]:
+    """The same of one shard.
 
     Those whose window is over, answered or not. While there are few of them, decisions that were answered before the
     end of their window stand in: later they would hide the silence of those that were made at the same time. Answers
     that a rollback took back do not count, since they are not measured any more.
     """
-    back = [each for each in rewinds(reading, slot) if each.type == "rolled_back"]
-    ended = [Outcome(*row) for row in reading.look("ended", slot, now=now, limit=SEEN)]
+    back = [each for each in rewinds(reading, shard) if each.type == "rolled_back"]
+    ended = [Outcome(*row) for row in reading.look("ended", shard, now=now, limit=SEEN)]
 
     def counts(row: Outcome) -> bool:
         version = row.version
@@ -50,7 +50,7 @@ def _closed(reading: Reading, slot: int, now: float) -> list[Outcome]:
 
     seen = [row for row in ended if counts(row)][:LAST]
     if len(ended) < SEEN and len(seen) < LAST:
-        answered = [Outcome(*row) for row in reading.look("answers", slot, limit=LAST)]
+        answered = [Outcome(*row) for row in reading.look("answers", shard, limit=LAST)]
         known = {row.seq for row in ended}
         early = [row for row in answered if counts(row) and row.seq not in known]
         seen += sorted(early, key=lambda row: -row.seq)[: LAST - len(seen)]
@@ -67,9 +67,9 @@ def span_of(loop: Loop) -> tuple[float, float] | None:
 def waiting(reading: Reading, model: Served, now: float) -> tuple[int, int]:
     """How many decisions are open (shown, unanswered, within their window), and how many are still to be shown.
 
-    Of the latest `OPEN` decisions of each slot.
+    Of the latest `OPEN` decisions of each shard.
     """
-    rows = [reading.look("open", part.slot, now=now, limit=OPEN)[0] for part in model.parts]
+    rows = [reading.look("open", part.shard, now=now, limit=OPEN)[0] for part in model.parts]
     return sum(int(shown) for shown, _ in rows), sum(int(pending) for _, pending in rows)
 
 
@@ -85,15 +85,15 @@ def quality(reading: Reading, model: Served, now: float) -> Quality:
 
 
 def committed(reading: Reading, model: Served) -> Counts:
-    """How far a slot is, as the reader sees it; a model whose making is not committed is not there."""
-    counts = reading.counts(model.slot)
+    """How far a shard is, as the reader sees it; a model whose making is not committed is not there."""
+    counts = reading.counts(model.shard)
     if counts is None:
         raise UnknownModel(f"there is no model {model.name!r}", "create it first: PUT /v1/models/NAME")
     return counts
 
 
 def all_committed(reading: Reading, model: Served) -> Counts:
-    """The same over all slots of a model."""
+    """The same over all shards of a model."""
     return pooled([committed(reading, part) for part in model.parts])
 
 
@@ -103,8 +103,8 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     leader = model.leader.name if model.leader is not None else None
     with reading.moment():  # counts and figures are of the same events
         each, figures = [committed(reading, part) for part in model.parts], quality(reading, model, now)
-        bases = [reading.base(part.slot) for part in model.parts]
-        says = [reading.look("agreement", part.slot, limit=AGREEING)[0] for part in model.parts]
+        bases = [reading.base(part.shard) for part in model.parts]
+        says = [reading.look("agreement", part.shard, limit=AGREEING)[0] for part in model.parts]
     counts, of, agreed = pooled(each), sum(n for n, _ in says), sum(n for _, n in says)
     return ModelReply(
         name=model.name,
@@ -135,8 +135,8 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         guarded=sum(sum(part.scaled.values()) for part in model.parts) if model.blueprint.guarded else None,
         base=_base([base for base in bases if base is not None]),
         undoing=undoing_told(next((part.undoing for part in model.parts if part.undoing is not None), None)),
-        slots=len(each),
-        slot_versions=[one.version for one in each] if len(each) > 1 else None,
+        shards=len(each),
+        shard_versions=[one.version for one in each] if len(each) > 1 else None,
         candidates=model.blueprint.body.candidates,
         shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
         challenger_of=ChallengerOf(model=leader, share=terms.share or 0.0)
@@ -149,7 +149,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
 
 
 def _base(bases: Sequence[Base]) -> BaseReply | None:
-    """Where a log begins; of several slots, how much lies under their bases together, and when the last was made."""
+    """Where a log begins; of several shards, how much lies under their bases together, and when the last was made."""
     if not bases:
         return None
     seq, version, floor = (sum(values) for values in zip(*((b.seq, b.version, b.floor) for b in bases), strict=True))

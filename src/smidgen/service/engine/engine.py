@@ -1,6 +1,6 @@
-"""The Engine: transactions, maintenance, ownership of slots.
+"""The Engine: transactions, maintenance, ownership of shards.
 
-Ownership: of all workers, one does what only one must do for a slot, as long as its lease lasts.
+Ownership: of all workers, one does what only one must do for a shard, as long as its lease lasts.
 
 An owner learns the silence of windows, publishes states, folds what is old. Everybody decides and learns.
 """
@@ -62,7 +62,7 @@ from smidgen.service.storage.records import DecisionRow, TokenRow
 # A batch of commands is one transaction: all of it lasts, or none; a command that fails is undone alone.
 
 T = TypeVar("T")
-#: How often a command begins anew because other workers write to the same slots.
+#: How often a command begins anew because other workers write to the same shards.
 TRIES = 50
 
 
@@ -99,28 +99,28 @@ class Batches:
 
     def _forget_model(self, model: Served) -> None:
         """Keep nothing in memory of a model whose making is undone."""
-        self.learners.leave_all(model.slot)
+        self.learners.leave_all(model.shard)
         self.events.let_go(model)
 
     @property
     def models(self) -> dict[str, Served]:
-        """The models by name: of each its first slot, which knows the others."""
+        """The models by name: of each its first shard, which knows the others."""
         return self._models.by_name
 
     @property
-    def slots(self) -> dict[int, Served]:
-        """All slots of all models."""
-        return self._models.by_slot
+    def shards(self) -> dict[int, Served]:
+        """All shards of all models."""
+        return self._models.by_shard
 
     def begin(self, wanted: set[int] | None = None) -> None:
-        """Open a batch, with the slots that commands could not have in the last one."""
+        """Open a batch, with the shards that commands could not have in the last one."""
         self.store.begin()
         if wanted is not None and self._entrance is not None:
             self._entrance.begin(wanted)
 
     @property
     def wanted(self) -> set[int]:
-        """The slots that the latest command has asked for, where others write too."""
+        """The shards that the latest command has asked for, where others write too."""
         return self._entrance.wanted if self._entrance is not None else set()
 
     def look(self, number: int | None = None) -> bool:
@@ -151,11 +151,11 @@ class Batches:
         return model
 
     def entered(self, name: str) -> Served:
-        """Within a batch: the model of this name, as it is, in all its slots."""
+        """Within a batch: the model of this name, as it is, in all its shards."""
         return self._models.get(name)
 
     def entered_for(self, name: str, key: str | None) -> Served:
-        """Within a batch: the slot of a model where a key is at home, as it is."""
+        """Within a batch: the shard of a model where a key is at home, as it is."""
         return self._models.get(name, [key]).of(key)
 
     def begin_at_once(self) -> bool:
@@ -228,7 +228,7 @@ class Batches:
         raise Busy("other workers are writing to the same models", "try again in a moment")
 
 
-#: For how many seconds a slot is owned unless that is renewed, and how often it is.
+#: For how many seconds a shard is owned unless that is renewed, and how often it is.
 LEASE_S, RENEW_S = 2.0, 0.5
 _log = logging.getLogger("smidgen.service")
 
@@ -239,14 +239,14 @@ def own_name(worker: str = "0") -> str:
 
 
 class Owning:
-    """The slots that a worker owns.
+    """The shards that a worker owns.
 
     Parameters
     ----------
     store
         Who grants leases.
-    slots
-        Gives the slots that somebody should own.
+    shards
+        Gives the shards that somebody should own.
     name
         Under which this worker owns.
 
@@ -256,29 +256,29 @@ class Owning:
         Under which this worker owns.
     """
 
-    def __init__(self, store: Store, slots: Callable[[], Iterable[int]], name: str | None = None) -> None:
+    def __init__(self, store: Store, shards: Callable[[], Iterable[int]], name: str | None = None) -> None:
         self.name = name if name is not None else own_name()
         self._store = store
-        self._slots = slots
+        self._shards = shards
         self._owned: dict[int, tuple[int, float]] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._warned = False
 
-    def epoch(self, slot: int) -> int | None:
-        """The epoch of the lease of a slot; None if it is not this worker's, or may be another's by now."""
-        held = self._owned.get(slot)
+    def epoch(self, shard: int) -> int | None:
+        """The epoch of the lease of a shard; None if it is not this worker's, or may be another's by now."""
+        held = self._owned.get(shard)
         return held[0] if held is not None and time.monotonic() < held[1] else None
 
     def renew(self) -> list[int]:
-        """Ask for all slots that are free, and go on owning those that are its own; those that are new."""
+        """Ask for all shards that are free, and go on owning those that are its own; those that are new."""
         until, before = time.monotonic() + LEASE_S, self._owned
-        granted = self._store.lease(self.name, LEASE_S, *self._slots())
-        self._owned = {slot: (epoch, until) for slot, epoch in granted.items()}
-        return [slot for slot, epoch in granted.items() if slot not in before or before[slot][0] != epoch]
+        granted = self._store.lease(self.name, LEASE_S, *self._shards())
+        self._owned = {shard: (epoch, until) for shard, epoch in granted.items()}
+        return [shard for shard, epoch in granted.items() if shard not in before or before[shard][0] != epoch]
 
     def start(self, news: Callable[[list[int]], None]) -> None:
-        """Renew in a thread of its own, however busy the writer is; ``news`` is told of slots that are new."""
+        """Renew in a thread of its own, however busy the writer is; ``news`` is told of shards that are new."""
         self._thread = threading.Thread(target=self._go_on, args=(news,), name="smidgen leases", daemon=True)
         self._thread.start()
 
@@ -313,16 +313,16 @@ SWEPT = 256
 
 
 class Upkeep(Batches):
-    """Looks after the slots of a store: all of them, or, where there are other workers, those that this one owns.
+    """Looks after the shards of a store: all of them, or, where there are other workers, those that this one owns.
 
     Parameters
     ----------
     store, clock, keyed_in_memory
         See `Batches`.
     snapshot_every
-        Events of a slot between two snapshots.
+        Events of a shard between two snapshots.
     worker
-        The name under which this one owns slots, of a store that others write to as well.
+        The name under which this one owns shards, of a store that others write to as well.
     """
 
     def __init__(
@@ -335,7 +335,7 @@ class Upkeep(Batches):
         self._passed: set[str] = set()  # decisions whose silence could not be looked after: not before the next start
         self.owning: Owning | None = None  #: what this worker owns, where there are others
         if self.store.shared:
-            self.owning = Owning(self.store, lambda: list(self.slots), worker)
+            self.owning = Owning(self.store, lambda: list(self.shards), worker)
         self.unclean = False  #: whether something erased may still be in a file
         self.fragmented = False  #: whether parts of it may be in unused parts of a file that is too large for a moment
         self.untidy = False  #: whether something under a base is still to be erased
@@ -345,26 +345,26 @@ class Upkeep(Batches):
                 self._entrance.look()
             else:
                 self._models.load()
-                self.untidy = any(self._half_erased(slot) for slot in self.slots)
+                self.untidy = any(self._half_erased(shard) for shard in self.shards)
                 self._clean()  # the last process may have ended before it came to that
         except BaseException:
             self.store.close()
             raise
 
-    def _half_erased(self, slot: int) -> bool:
-        base = self.store.base(slot)
+    def _half_erased(self, shard: int) -> bool:
+        base = self.store.base(shard)
         return base is not None and base.erased < base.seq
 
-    def owned(self, slots: Sequence[int]) -> None:
-        """Look after slots that this worker owns from now on; between batches."""
+    def owned(self, shards: Sequence[int]) -> None:
+        """Look after shards that this worker owns from now on; between batches."""
         self.unclean = True  # for all we know, its owner before has left something behind
-        self.untidy = self.untidy or any(self._half_erased(slot) for slot in slots)
+        self.untidy = self.untidy or any(self._half_erased(shard) for shard in shards)
 
     def due(self) -> bool:
         """Whether there is something to maintain."""
         if self.untidy or self.unclean:
             return True
-        return any(m.seq - m.saved >= self._every and self.owns(m.slot) for m in list(self.slots.values()))
+        return any(m.seq - m.saved >= self._every and self.owns(m.shard) for m in list(self.shards.values()))
 
     def maintain(self, every: int | None = None) -> None:
         """Take the snapshots that are due; between batches, so that no state runs ahead of the log.
@@ -376,8 +376,8 @@ class Upkeep(Batches):
             self._tidy()
         if self.unclean and not self.store.in_batch:
             self._clean()
-        for model in list(self.slots.values()):
-            if model.seq - model.saved >= (self._every if every is None else every) and self.owns(model.slot):
+        for model in list(self.shards.values()):
+            if model.seq - model.saved >= (self._every if every is None else every) and self.owns(model.shard):
                 try:
                     self.snapshot(model)
                 except Exception as error:
@@ -389,18 +389,18 @@ class Upkeep(Batches):
         """Take what was erased out of the files: stale snapshots, and what the database has written aside."""
         self.unclean = True
         try:
-            for model in list(self.slots.values()):
-                if model.keyed and (last := self.store.forgotten(model.slot)):
-                    self.store.drop_states(model.slot, last)
+            for model in list(self.shards.values()):
+                if model.keyed and (last := self.store.forgotten(model.shard)):
+                    self.store.drop_states(model.shard, last)
             reach("states-dropped")
             self.unclean = not self.store.cleanse()
             self.fragmented = self.store.fragmented
         except StorageFailed as error:
             _log.warning("what was erased may still be in a file: %s", error)
 
-    def owns(self, slot: int) -> bool:
-        """Whether this worker does what only one must do for a slot."""
-        return self.owning is None or self.owning.epoch(slot) is not None
+    def owns(self, shard: int) -> bool:
+        """Whether this worker does what only one must do for a shard."""
+        return self.owning is None or self.owning.epoch(shard) is not None
 
     def _tidy(self) -> None:
         """Erase some of what lies under a base; what is erased at the end leaves the files too."""
@@ -417,7 +417,7 @@ class Upkeep(Batches):
             return
         if model.hashed is not None and model.hashed.changed:
             named = model.hashed
-            self.run(lambda: self.store.publish(model.slot, PLACE, model.seq, named.to_bytes()))
+            self.run(lambda: self.store.publish(model.shard, PLACE, model.seq, named.to_bytes()))
             named.changed = False
         self._whole(model)
         if model.keyed:
@@ -425,12 +425,12 @@ class Upkeep(Batches):
                 held.changed = False
 
     def _snapshot(self, model: Served) -> None:
-        """The same within a batch that holds the slot: as its owner."""
-        epoch = self.owning.epoch(model.slot) if self.owning is not None else None
+        """The same within a batch that holds the shard: as its owner."""
+        epoch = self.owning.epoch(model.shard) if self.owning is not None else None
         if epoch is None:
             return
         if model.hashed is not None and model.hashed.changed:
-            self.store.publish(model.slot, PLACE, model.seq, model.hashed.to_bytes(), epoch)
+            self.store.publish(model.shard, PLACE, model.seq, model.hashed.to_bytes(), epoch)
             model.hashed.changed = False
         self._whole(model, epoch)
         if model.keyed:
@@ -441,9 +441,9 @@ class Upkeep(Batches):
         """Publish what a model without keys has learnt, or what the keys share."""
         if not model.keyed:
             content = self.learners.get(model, None).learner.to_bytes()
-            self.store.publish(model.slot, None, model.seq, content, epoch)
+            self.store.publish(model.shard, None, model.seq, content, epoch)
         elif (group := self.learners.group(model)) is not None:
-            self.store.publish(model.slot, None, model.seq, group.to_bytes(), epoch)
+            self.store.publish(model.shard, None, model.seq, group.to_bytes(), epoch)
 
     def compact(self) -> None:
         """Between batches: write a large file anew in whose unused parts something erased may be."""
@@ -465,7 +465,7 @@ class Upkeep(Batches):
     def sweep(self, limit: int = SWEPT, patience: float = PATIENCE_S) -> int:
         """Within a batch: learn the silence of decisions whose windows are over, in the order of their ends.
 
-        Returns how many there were. What the owner of a slot has not come to for longer than ``patience`` is learnt by
+        Returns how many there were. What the owner of a shard has not come to for longer than ``patience`` is learnt by
         anybody.
         """
         rows = self._left(patience, limit)
@@ -487,13 +487,13 @@ class Upkeep(Batches):
         return bool(self._left(patience))
 
     def _left(self, patience: float, limit: int = SWEPT) -> list[DecisionRow]:
-        """The decisions whose silence is to be learnt by this worker: of its own slots, or left over by others."""
+        """The decisions whose silence is to be learnt by this worker: of its own shards, or left over by others."""
         rows, now = self._silences.due(limit + len(self._passed)), self.clock()
-        known = [row for row in rows if row.id not in self._passed and row.slot in self.slots][:limit]
-        return [row for row in known if self.owns(row.slot) or row.expires_at + patience < now]
+        known = [row for row in rows if row.id not in self._passed and row.shard in self.shards][:limit]
+        return [row for row in known if self.owns(row.shard) or row.expires_at + patience < now]
 
     def sweep_all(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """The same to the end, some in a batch, whoever owns the slots, unless it is stopped."""
+        """The same to the end, some in a batch, whoever owns the shards, unless it is stopped."""
         total, before = 0, list[DecisionRow]()
         while not stopped() and (rows := self._left(patience=0.0)) and rows != before:
             before = rows
@@ -529,7 +529,7 @@ class Engine(Upkeep):
     synchronous
         SQLite's setting; anything but FULL can lose what was acknowledged.
     worker
-        The name under which this one owns slots, of a store that others write to as well.
+        The name under which this one owns shards, of a store that others write to as well.
     """
 
     def __init__(
@@ -562,7 +562,7 @@ class Engine(Upkeep):
         Learners of keys are recovered when they are first asked for; what they share is recovered now. A model that
         cannot be recovered is logged, and refuses on its own.
         """
-        for model in [each for each in self.slots.values() if each.archived_at is None]:
+        for model in [each for each in self.shards.values() if each.archived_at is None]:
             if stopped():
                 return
             try:
@@ -702,9 +702,9 @@ class Engine(Upkeep):
         self.unclean, self.untidy = True, self.untidy or drop_base
         return answer
 
-    def stage(self, model: Served, found: Sequence[BaseState], *, first: bool) -> None:
-        """Write states of a base of a slot that is to come aside."""
-        self.run(lambda: self._retaining.stage(model, found, first=first))
+    def stage(self, model: Served, plan: Plan, found: Sequence[BaseState], *, first: bool) -> None:
+        """Write states of a base of a shard that is to come aside."""
+        self.run(lambda: self._retaining.stage(model, plan, found, first=first))
 
     def rebase(self, model: Served, plan: Plan) -> RetainedReply:
         """Put a base in force whose states are staged; what lies under it is erased with the next commits."""
@@ -712,7 +712,7 @@ class Engine(Upkeep):
         def command() -> RetainedReply:
             answer = self._retaining.take(model, plan)
             if self._entrance is not None:  # who has not caught up cannot any more
-                self.learners.leave_all(model.slot)
+                self.learners.leave_all(model.shard)
             return answer
 
         answer = self.run(command)
@@ -720,7 +720,7 @@ class Engine(Upkeep):
         return answer
 
     def retained(self, model: Served) -> RetainedReply:
-        """Where the log of a slot begins."""
+        """Where the log of a shard begins."""
         return self.run(lambda: self._retaining.nothing(model))
 
     def retain(self, name: str, older_than_s: float, progress: Progress | None = None) -> RetainedReply:
@@ -738,7 +738,7 @@ class Engine(Upkeep):
             chunk = list(itertools.islice(found, STAGED))
             if first and not chunk:
                 break
-            self.stage(model, chunk, first=not first)
+            self.stage(model, plan, chunk, first=not first)
         answer = self.rebase(model, plan)
         while self.run(lambda: self.store.tidy(TIDIED)):
             pass
@@ -751,4 +751,4 @@ class Engine(Upkeep):
 
     def story(self, name: str, allowed: str | None = None) -> Story:
         """A decision from beginning to end."""
-        return tell(self.events, self.slots, name, allowed, self.clock())
+        return tell(self.events, self.shards, name, allowed, self.clock())

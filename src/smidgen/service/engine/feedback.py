@@ -64,7 +64,7 @@ class Older(Commands):
         if shown.model.name == source and shown.model.present(shown.seq):
             return shown.decision
         for row in self._store.beside(id):
-            other = self._models.by_slot[row.slot]
+            other = self._models.by_shard[row.shard]
             if other.name == source and other.present(row.seq):
                 return self._log.decision(other, row.seq).decision
         return mine if model.blueprint.features is None and model.at(seq).features is None else None
@@ -98,7 +98,7 @@ class PassingOn(Commands):
         if model.leader is None and not model.followers:
             return
         for row in self._store.beside(id):
-            other = self._models.by_slot[row.slot]
+            other = self._models.by_shard[row.shard]
             if row.feedback_seq is None and other.archived_at is None:
                 self._teach(other, row, shown, (id, field, value, hash, at))
 
@@ -133,7 +133,7 @@ class PassingOn(Commands):
             return
         where = {} if places is None else {"places": places}
         content = codec.write({"source": id, "by": shown.model.name, "learn": serialization.encode(lesson), **where})
-        verdict = self._store.taught(other.slot, Told(row.id, at, shown.key, hash, None, None, content))
+        verdict = self._store.taught(other.shard, Told(row.id, at, shown.key, hash, None, None, content))
         if verdict.seq is not None:
             self._learners.changed(other, shown.key, held, verdict.seq)
             reach("passed-on")
@@ -193,7 +193,7 @@ class Answering(Hearing):
         """Let a decision count that was asked for ahead, if its window is open; once is enough, and twice no harm."""
         row, model = self._models.find(self._log, name, allowed)
         refuse_beside(name, row.beside)
-        counted = self._store.shown(row.slot, row.id, self._clock(), self._log.key(model, row.seq))
+        counted = self._store.shown(row.shard, row.id, self._clock(), self._log.key(model, row.seq))
         return ShownReply(status="late" if counted is None else "shown" if counted else "duplicate")
 
     def _learn(
@@ -203,7 +203,7 @@ class Answering(Hearing):
         if not model.present(made.seq):
             return self._teach(name, made, given, hashed)
         held = self._learners.get(model, key)
-        if made.decision.number in held.learner._learnt and brought_back(self._store, model.slot, name) is not None:
+        if made.decision.number in held.learner._learnt and brought_back(self._store, model.shard, name) is not None:
             return _told(name, "duplicate", model.version, model)
         blueprint = model.blueprint
         reaction = blueprint.loop.react(blueprint.reader(held.learner), made.decision, made.ids, given)
@@ -212,7 +212,7 @@ class Answering(Hearing):
         kept = blueprint.loop.kept(given, reaction)
         content = codec.write(codec.FeedbackBody(kept, serialization.encode(reaction.learn), places))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content, known_open)
-        (verdict,) = self._store.answered(model.slot, [row])
+        (verdict,) = self._store.answered(model.shard, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
             change = Change("feedback", held.learner.adopt(made.decision), reaction.learn, places, made.names)
             self._learners.learn(model, key, held, change)  # a refusal undoes what was written
@@ -233,7 +233,7 @@ class Answering(Hearing):
         kept = then.loop.kept(given, reaction)
         content = codec.write(codec.FeedbackBody(kept, serialization.encode(learn), places))
         row = Told(name, now, key, hashed, reaction.measure, reaction.position, content)
-        (verdict,) = self._store.answered(model.slot, [row])
+        (verdict,) = self._store.answered(model.shard, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
             self._learners.changed(model, key, self._learners.get(model, key), verdict.seq)
             self._passing_on.take(made, name, field, value, hashed, now)
@@ -249,12 +249,12 @@ def _told(name: str, status: Verdicts, version: int, model: Served) -> FeedbackR
     if status == "unknown":
         raise unknown(name)
     known: Literal["learnt", "duplicate", "late"] = status
-    return FeedbackReply(status=known, model_version=version, slot=model.told_slot)
+    return FeedbackReply(status=known, model_version=version, shard=model.told_shard)
 
 
 # Windows that close without feedback: what silence is worth is learnt, once, in the order in which they close.
 
-#: How long others leave silence to the owner of a slot, in seconds.
+#: How long others leave silence to the owner of a shard, in seconds.
 PATIENCE_S = 0.5
 #: So much is kept of what a learner said when it refused.
 LONGEST = 500
@@ -270,13 +270,13 @@ class Silences(Hearing):
         return self._store.due(self._clock(), limit)
 
     def before(self, decision: str) -> None:
-        """Learn the silence of a decision whose window is over, and of those of its slot that ended before it."""
+        """Learn the silence of a decision whose window is over, and of those of its shard that ended before it."""
         row, now = self._store.decision(decision), self._clock()
-        if row is None or not row.due or row.expires_at >= now or row.slot not in self._models.by_slot:
+        if row is None or not row.due or row.expires_at >= now or row.shard not in self._models.by_shard:
             return
         end = row.expires_at, row.seq
         rows = self._store.due(now, limit=1 << 31)
-        for each in [each for each in rows if each.slot == row.slot and (each.expires_at, each.seq) <= end]:
+        for each in [each for each in rows if each.shard == row.shard and (each.expires_at, each.seq) <= end]:
             self.take(each)
             self._learners.unpin()
 
@@ -285,7 +285,7 @@ class Silences(Hearing):
 
         What the learner refuses is written too: the decision is closed, in its turn, and not tried again.
         """
-        model = self._models.by_slot[row.slot]
+        model = self._models.by_shard[row.shard]
         self._models.hold(model)
         if self._store.shared and ((now := self._store.decision(row.id)) is None or not now.due):
             return  # others have learnt it, or answered it, or erased it
@@ -304,13 +304,13 @@ class Silences(Hearing):
             if not isinstance(error, SmidgenError):
                 self._learners.leave(model, told.key)
             body = codec.write(codec.FeedbackBody(said, serialization.encode(None), problem=problem[:LONGEST]))
-            self._store.expired(row.slot, [Expiry(row.id, self._clock(), told.key, None, None, body, refused=True)])
+            self._store.expired(row.shard, [Expiry(row.id, self._clock(), told.key, None, None, body, refused=True)])
             self._recent.drop(row.id)
             return
         reaction = model.blueprint.loop.unanswered()
         body = codec.write(codec.FeedbackBody(said, serialization.encode(learn), places))
         expiry = Expiry(row.id, self._clock(), told.key, reaction.measure, reaction.position, body)
-        (verdict,) = self._store.expired(row.slot, [expiry])
+        (verdict,) = self._store.expired(row.shard, [expiry])
         if verdict.status == "learnt" and verdict.seq is not None:
             self._learners.changed(model, told.key, held, verdict.seq)
             reach("silence-learnt")

@@ -68,7 +68,7 @@ class Inspection:
         return self.reading
 
     def models(self) -> list[Served]:
-        """The models, in the order of their making: of each its first slot, which knows the others."""
+        """The models, in the order of their making: of each its first shard, which knows the others."""
         return [model for model in served(self.reading) if model.part == 0]
 
     def model(self, name: str) -> Served:

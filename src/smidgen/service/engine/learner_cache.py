@@ -1,6 +1,6 @@
 """Learners in memory: recovered, kept up to date, evicted.
 
-Catching up: what other workers wrote to a slot since, taken by the learners that are in memory.
+Catching up: what other workers wrote to a shard since, taken by the learners that are in memory.
 
 Nothing that takes back, erases or puts other settings in force may lie between: then a learner is read anew.
 """
@@ -49,9 +49,9 @@ def catch_up(store: Folding, model: Served, key: str | None, held: Held, changes
         What others wrote that concerns it, if that is known already.
     """
     if changes is None:
-        changes = store.changes(model.slot, max(held.seq, held.looked), key)
+        changes = store.changes(model.shard, max(held.seq, held.looked), key)
     held.learner, last = follow(held.learner, changes, _NOTHING, key)
-    held.learner.reserve(model.counts.number if key is None else store.last_number(model.slot, key))
+    held.learner.reserve(model.counts.number if key is None else store.last_number(model.shard, key))
     held.seq, held.looked = max(held.seq, last), model.caught  # what the open batch wrote may be undone
     if held.learner.guarded:
         model.scaled[key] = held.learner.guarded
@@ -74,8 +74,8 @@ def catch_up_group(
         Gives the learner of a key as it was after that event.
     """
     if group.mean is None:
-        return fold(group, model.blueprint, store.changes(model.slot, after), _NOTHING, model.since)
-    changes = list(store.changes(model.slot, after))
+        return fold(group, model.blueprint, store.changes(model.shard, after), _NOTHING, model.since)
+    changes = list(store.changes(model.shard, after))
     own: dict[str, list[tuple[Event, Event | None]]] = {}
     for change in changes:
         if (key := change[0].key) is not None:
@@ -103,7 +103,7 @@ class Held:
     learner, seq, size, changed
         The learner, its last event, its size, and whether it has changed since it was last written.
     new
-        Whether it may still begin with what the keys of its slot share: its log does not say yet what it begins with.
+        Whether it may still begin with what the keys of its shard share: its log does not say yet what it begins with.
     known
         Columns whose names its events have told since it came into memory.
     looked
@@ -159,8 +159,8 @@ class LearnerCache:
         self._pinned: set[tuple[int, str]] = set()  # always the most recently used ones
         self._groups: dict[int, Group] = {}
         self._grouped: dict[int, int] = {}  # the last event that went into a group
-        #: Whether the open batch holds a slot, so that what is in memory of it is known to be of this log.
-        self.holds: Callable[[int], bool] = lambda slot: True
+        #: Whether the open batch holds a shard, so that what is in memory of it is known to be of this log.
+        self.holds: Callable[[int], bool] = lambda shard: True
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._keyed)
@@ -168,13 +168,13 @@ class LearnerCache:
     def get(self, model: Served, key: str | None) -> Held:
         """The learner of a model and key, recovered if need be."""
         if key is None:
-            if (plain := self._plain.get(model.slot)) is None:
-                plain = self._plain[model.slot] = self._recover(model, None)
+            if (plain := self._plain.get(model.shard)) is None:
+                plain = self._plain[model.shard] = self._recover(model, None)
             elif plain.looked < model.others:
                 self._catch_up(model, None, plain)
             return plain
-        place = (model.slot, key)
-        if model.others > self._grouped.get(model.slot, model.others):
+        place = (model.shard, key)
+        if model.others > self._grouped.get(model.shard, model.others):
             self.group(model)  # first, since the mean of all must know what each was before
         held = self._keyed.get(place)
         if held is not None and held.looked < model.others:
@@ -215,15 +215,15 @@ class LearnerCache:
 
     def at_hand(self, model: Served, key: str | None) -> bool:
         """Whether a learner is in memory, and what it shares with others."""
-        held = model.slot in self._plain if key is None else (model.slot, key) in self._keyed
-        return held and (model.slot in self._groups or not model.blueprint.grouped)
+        held = model.shard in self._plain if key is None else (model.shard, key) in self._keyed
+        return held and (model.shard in self._groups or not model.blueprint.grouped)
 
     def group(self, model: Served) -> Group | None:
         """What the keys of a model share, recovered if need be; None if they share nothing."""
         if not model.blueprint.grouped:
             return None
-        found = self._groups.get(model.slot)
-        if found is not None and (seen := self._grouped[model.slot]) < model.others:
+        found = self._groups.get(model.shard)
+        if found is not None and (seen := self._grouped[model.shard]) < model.others:
             found = self._catch_up_group(model, found, seen)
         if found is None:
             found = recovery.recovered(self._store, model, self.rebuilt)
@@ -232,19 +232,19 @@ class LearnerCache:
 
     def _hold_group(self, model: Served, group: Group) -> None:
         """Hold what the keys of a model share as of now; the open batch may have written, and may be undone."""
-        self._groups[model.slot], self._grouped[model.slot] = group, model.seq
+        self._groups[model.shard], self._grouped[model.shard] = group, model.seq
         if self._store.shared and model.seq > model.caught:
-            self.undo.note(self._groups.pop, model.slot, None)
+            self.undo.note(self._groups.pop, model.shard, None)
 
     def _catch_up(self, model: Served, key: str | None, held: Held) -> Held | None:
         """Let a learner take what others wrote; None if it is to be read anew, since others began with it."""
         if held.new:
-            self._drop(model.slot, key)
+            self._drop(model.shard, key)
             return None
         try:
             catch_up(self._store, model, key, held)
         except BaseException:
-            self._drop(model.slot, key)
+            self._drop(model.shard, key)
             raise
         return held
 
@@ -252,19 +252,19 @@ class LearnerCache:
         """Let what keys share take what others wrote; None if it is to be read anew."""
 
         def as_of(key: str) -> Held:
-            held = self._keyed.get((model.slot, key))
+            held = self._keyed.get((model.shard, key))
             if held is not None and not held.new and held.seq <= seen:
                 return held
-            self._drop(model.slot, key)
+            self._drop(model.shard, key)
             return self._recover(model, key, seen)
 
-        del self._groups[model.slot], self._grouped[model.slot]
+        del self._groups[model.shard], self._grouped[model.shard]
         if model.others - seen > FAR:
             return None
         try:
             group = catch_up_group(self._store, model, group, seen, as_of)
         except BaseException:
-            self.leave_all(model.slot)
+            self.leave_all(model.shard)
             raise
         self._hold_group(model, group)
         return group
@@ -273,9 +273,9 @@ class LearnerCache:
         """The learner of a key, as it is, for reading: one that is not in memory does not come to stay there."""
         if key is None:
             return self.get(model, None).learner
-        held = self._keyed.get((model.slot, key))
+        held = self._keyed.get((model.shard, key))
         if held is not None and held.looked < model.others:
-            self._drop(model.slot, key)
+            self._drop(model.shard, key)
             held = None
         return held.learner if held is not None else self._recover(model, key).learner
 
@@ -298,7 +298,7 @@ class LearnerCache:
         before = learner.start() if group.mean is not None and learner.rounds else None
         told = told_to(learner, change)
         held.learner = take(learner, change.type, model.seq, *told, key)
-        self.undo.note(self._groups.pop, model.slot, None)
+        self.undo.note(self._groups.pop, model.shard, None)
         group.take(change)
         group.moved(before, held.learner)
         held.new = held.new and not held.learner.rounds
@@ -311,12 +311,12 @@ class LearnerCache:
         group = self.group(model)
         return group.table if group is not None and group.table is not None else vectorizer_of(learner)
 
-    def withdraw(self, slot: int, key: str | None, learner: Learner, number: int) -> None:
+    def withdraw(self, shard: int, key: str | None, learner: Learner, number: int) -> None:
         """Take back the numbers of decisions that were undone; one read since, in the place of the learner, goes."""
         learner.withdraw(number)
-        held = self._plain.get(slot) if key is None else self._keyed.get((slot, key))
+        held = self._plain.get(shard) if key is None else self._keyed.get((shard, key))
         if held is not None and held.learner is not learner:
-            self._drop(slot, key)
+            self._drop(shard, key)
 
     def discard(self, model: Served, key: str | None, learner: Learner, number: int, *, begun: bool) -> None:
         """Take back a decision that will not be written, of a command that goes on.
@@ -326,17 +326,17 @@ class LearnerCache:
         """
         learner.withdraw(number - 1)
         if begun:
-            self._drop(model.slot, key)
+            self._drop(model.shard, key)
 
     def changing(self, model: Served, key: str | None) -> None:
         """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
-        self.undo.note(self._drop, model.slot, key)
+        self.undo.note(self._drop, model.shard, key)
 
     def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
         """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
         held.seq, held.changed = seq, True
-        if model.slot in self._groups:
-            self._grouped[model.slot] = seq
+        if model.shard in self._groups:
+            self._grouped[model.shard] = seq
         if held.learner.guarded:
             model.scaled[key] = held.learner.guarded
         self.changing(model, key)
@@ -351,43 +351,43 @@ class LearnerCache:
 
     def write_keyed(self, model: Served, epoch: int | None = None) -> list[Held]:
         """Write the states of the model's keyed learners that have changed; which they were."""
-        changed = [(key, held) for (slot, key), held in self._keyed.items() if slot == model.slot and held.unwritten]
+        changed = [(key, held) for (shard, key), held in self._keyed.items() if shard == model.shard and held.unwritten]
         for key, held in changed:
-            self._store.publish(model.slot, key, held.seq, held.learner.to_bytes(), epoch)
+            self._store.publish(model.shard, key, held.seq, held.learner.to_bytes(), epoch)
         return [held for _, held in changed]
 
-    def _drop(self, slot: int, key: str | None) -> None:
+    def _drop(self, shard: int, key: str | None) -> None:
         if key is None:
-            self._plain.pop(slot, None)
-        elif (held := self._keyed.pop((slot, key), None)) is not None:
+            self._plain.pop(shard, None)
+        elif (held := self._keyed.pop((shard, key), None)) is not None:
             self._bytes -= held.size
-            self._pinned.discard((slot, key))
+            self._pinned.discard((shard, key))
 
     def _shrink(self) -> None:
         """Let go of the least recently used that are not pinned; one miss lets go of about one."""
         while len(self._keyed) > max(len(self._pinned), 1) and self._over_limit:
-            (slot, key), held = self._keyed.popitem(last=False)
+            (shard, key), held = self._keyed.popitem(last=False)
             self._bytes -= held.size
-            if held.unwritten and self.holds(slot):
-                self._store.publish(slot, key, held.seq, held.learner.to_bytes())
+            if held.unwritten and self.holds(shard):
+                self._store.publish(shard, key, held.seq, held.learner.to_bytes())
 
     def _recover(self, model: Served, key: str | None, upto: int | None = None) -> Held:
         """A learner as its log has it, or as it was after an event."""
-        gone, first = undone(self._store, model.slot), model.origin
+        gone, first = undone(self._store, model.shard), model.origin
         found, start = state_of(self._store, model, key, gone, upto), None
         learner, seq, fresh = (*found, False) if found is not None else first_of(self._store, model, key)
         if fresh and key is not None and first.shared_start is not None:
-            start = find_begun(self._store.of_key(model.slot, key), gone.begins_anew)
-        changes = self._store.changes(model.slot, seq, key)
+            start = find_begun(self._store.of_key(model.shard, key), gone.begins_anew)
+        changes = self._store.changes(model.shard, seq, key)
         if upto is not None:
             changes = itertools.takewhile(lambda change: change[0].seq <= upto, changes)
         learner, last = follow(learner, changes, gone, key, start)
         seq = max(seq, last)
-        learner.reserve(self._store.last_number(model.slot, key))
+        learner.reserve(self._store.last_number(model.shard, key))
         if learner.guarded:
             model.scaled[key] = learner.guarded
         new = start is not None and start.seq == 0 and not learner.rounds and model.blueprint.shared_start is not None
-        looked = max(seq, model.caught) if upto is None and self.holds(model.slot) else seq
+        looked = max(seq, model.caught) if upto is None and self.holds(model.shard) else seq
         return Held(learner, seq, model.blueprint.size, new=new, looked=looked)
 
     def amended(self, model: Served, told: dict[str, Any]) -> list[Held]:
@@ -405,8 +405,8 @@ class LearnerCache:
                 change(plain.learner)
             self.leave(model, None)
             return []
-        self.undo.note(self.leave_all, model.slot)
-        keyed = [each for (slot, _), each in self._keyed.items() if slot == model.slot]
+        self.undo.note(self.leave_all, model.shard)
+        keyed = [each for (shard, _), each in self._keyed.items() if shard == model.shard]
         amended = keyed if plain is None else [plain]
         for held in amended:
             held.learner = change(held.learner)
@@ -417,32 +417,32 @@ class LearnerCache:
     def leave(self, model: Served, key: str | None) -> None:
         """Let go of a learner whose past was changed, or of all learners of a model with keys."""
         if model.keyed and key is None:
-            self.leave_all(model.slot)
-            self.undo.note(self.leave_all, model.slot)  # who recovers one within this batch reads what may be undone
+            self.leave_all(model.shard)
+            self.undo.note(self.leave_all, model.shard)  # who recovers one within this batch reads what may be undone
             return
         self.leave_group(model)
-        self._drop(model.slot, key)
-        self.undo.note(self._drop, model.slot, key)
+        self._drop(model.shard, key)
+        self.undo.note(self._drop, model.shard, key)
 
-    def leave_all(self, slot: int) -> None:
-        """Let go of all that is in memory of a slot: others changed its past."""
-        self._plain.pop(slot, None)
-        self._groups.pop(slot, None)
-        self._grouped.pop(slot, None)
-        for key in [own for where, own in self._keyed if where == slot]:
-            self._drop(slot, key)
+    def leave_all(self, shard: int) -> None:
+        """Let go of all that is in memory of a shard: others changed its past."""
+        self._plain.pop(shard, None)
+        self._groups.pop(shard, None)
+        self._grouped.pop(shard, None)
+        for key in [own for where, own in self._keyed if where == shard]:
+            self._drop(shard, key)
 
     def leave_group(self, model: Served, ready: Group | None = None) -> None:
         """Let go of what the keys of a model share, or hold what was folded aside in its place."""
-        self._groups.pop(model.slot, None)
+        self._groups.pop(model.shard, None)
         if ready is not None:
-            self._groups[model.slot], self._grouped[model.slot] = ready, model.seq
-        self.undo.note(self._groups.pop, model.slot, None)
+            self._groups[model.shard], self._grouped[model.shard] = ready, model.seq
+        self.undo.note(self._groups.pop, model.shard, None)
 
     def enter(self, model: Served, learner: Learner, seq: int) -> None:
         """Hold a learner of a model without keys that was folded aside."""
-        learner.reserve(self._store.last_number(model.slot, None))
-        self._plain[model.slot] = Held(learner, seq, model.blueprint.size, changed=True, looked=model.seq)
+        learner.reserve(self._store.last_number(model.shard, None))
+        self._plain[model.shard] = Held(learner, seq, model.blueprint.size, changed=True, looked=model.seq)
 
 
 # The latest decisions that wait for feedback, kept in memory: quick feedback need not read them back.

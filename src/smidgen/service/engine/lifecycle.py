@@ -8,7 +8,6 @@ archived or not, forgets it too. What a copy was told of the key itself goes wit
 
 from __future__ import annotations
 
-import inspect
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,10 +20,10 @@ from smidgen import serialization
 from smidgen.errors import FOREIGN, CorruptFile, InvalidRecord, SmidgenError
 from smidgen.features.state import Carried
 from smidgen.knobs import Knobs
-from smidgen.learners import Learner, learners
+from smidgen.learners import Learner
 from smidgen.learners.pipeline import unwrap, vectorizer_of
-from smidgen.service.engine.blueprint import Blueprint, Terms, canonical, exploring, judged, largest, once, told_of
-from smidgen.service.engine.champions import OWN, named_models
+from smidgen.service.engine.blueprint import Blueprint, Terms, amended_terms, canonical, judged, largest, told_of
+from smidgen.service.engine.champions import OWN, amended_as_far, named_models
 from smidgen.service.engine.context import Commands
 from smidgen.service.engine.model import PLACE, Era, HashedNames, Served, names_in
 from smidgen.service.engine.rebuild import Room, rebuild_all
@@ -63,18 +62,18 @@ class Amending(Commands):
                 self._amend(other, common)
 
     def _amend(self, model: Served, given: dict[str, Any]) -> None:
-        terms = _terms(model.blueprint, given)
+        terms = amended_terms(model.blueprint, given)
         if terms == model.blueprint.terms:
             return
         told = told_of(model.blueprint, model.blueprint.terms, terms)
         blueprint = model.blueprint.amend(terms)
         amended = self._learners.amended(model, told)
         content = codec.write({"changes": given, "learn": serialization.encode(told)})
-        seq = self._store.append(model.slot, "amended", self._clock(), content)
+        seq = self._store.append(model.shard, "amended", self._clock(), content)
         for held in amended:
             held.seq = seq
         if terms.default_reward is None and model.blueprint.terms.default_reward is not None:
-            self._store.unwait(model.slot)
+            self._store.unwait(model.shard)
         self._recent.clear()
         self._models.put(model, blueprint, tuple(_also(era, given) for era in model.past))
 
@@ -92,31 +91,7 @@ def _refuse_others(model: Served, given: dict[str, Any]) -> None:
 
 def _also(era: Era, given: dict[str, Any]) -> Era:
     """Settings that a return would put in force again, amended too; shares of exploration as far as they have any."""
-    try:
-        terms = _terms(era.blueprint, given)
-    except Impossible:
-        terms = _terms(era.blueprint, {name: value for name, value in given.items() if name not in OWN})
-    return era._replace(blueprint=era.blueprint.amend(terms))
-
-
-def _terms(blueprint: Blueprint, given: dict[str, Any]) -> Terms:
-    """The terms as they will be."""
-    old = blueprint.terms
-    changes = {name: value for name, value in given.items() if not name.startswith("add_")}
-    if (labels := given.get("add_labels")) is not None:
-        if (known := blueprint.labels) is None:
-            raise Impossible("this model has no labels with names", "add_labels is for models made with labels")
-        once("add_labels", labels)
-        new = [label for label in labels if label not in known]  # the same amendment again changes nothing
-        changes["labels"] = (*old.labels, *new)
-    if (text := given.get("add_text")) is not None:
-        if blueprint.features is None:
-            raise Impossible("this model takes no records", "add_text is for models that take records")
-        new = [path for path in dict.fromkeys(text) if path not in (*blueprint.features.text, *old.text)]
-        changes["text"] = (*old.text, *new)
-    terms = msgspec.structs.replace(old, **changes)
-    exploring(terms, {}, inspect.signature(learners[blueprint.kind]).parameters, blueprint.kind)
-    return terms
+    return era._replace(blueprint=era.blueprint.amend(amended_as_far(era.blueprint, given)))
 
 
 # Models from elsewhere: a copy of another, a saved learner, what a log leads to. Each is an event of the log.
@@ -135,7 +110,7 @@ class Brought(NamedTuple):
     learners
         By key; None is the key of a model without keys.
     groups
-        What the keys of each slot share, if they do.
+        What the keys of each shard share, if they do.
     names
         Of hashed features.
     named
@@ -178,11 +153,11 @@ class Bringing(Commands):
         for made, part in zip(new.parts, source.parts, strict=True) if learnt else ():
             if made.hashed is not None and part.hashed is not None and not part.keyed:
                 made.hashed.add(part.hashed.told())
-            origin = {"source": f"a copy of {name}", "of": [part.slot, part.seq]}
+            origin = {"source": f"a copy of {name}", "of": [part.shard, part.seq]}
             self._share(made, self._learners.group(part), origin)
             for key in keys_of(self._store, part):
                 self._imported(made, key, self._learners.rebuilt(part, key), origin)
-            self._store.derive(made.slot, part.slot, part.seq)
+            self._store.derive(made.shard, part.shard, part.seq)
 
     def fill(self, name: str, brought: Brought, source: str) -> None:
         """Make a model of learners that were brought, or fill an empty one that has the same settings.
@@ -196,18 +171,18 @@ class Bringing(Commands):
             raise Conflict(f"the model {name!r} is not empty", "choose another name")
         elif model.blueprint.record() != blueprint.record() or model.keyed != blueprint.body.keyed:
             raise Conflict(f"the model {name!r} has other settings", "choose another name, or make it alike")
-        elif blueprint.body.slots not in (1, len(model.parts)):
+        elif blueprint.body.shards not in (1, len(model.parts)):
             raise Conflict(
-                f"the model {name!r} has {len(model.parts)} slots, and what is brought {blueprint.body.slots}",
-                "choose another name, or make it alike; only what had one slot is spread over others",
+                f"the model {name!r} has {len(model.parts)} shards, and what is brought {blueprint.body.shards}",
+                "choose another name, or make it alike; only what had one shard is spread over others",
             )
         elif model.blueprint.shared != blueprint.shared:
             raise Conflict(f"the keys of {name!r} share other things", "choose another name, or make it alike")
         if model.hashed is not None and not model.keyed:
             model.hashed.add(brought.names)
         self._models.hold(*model.parts)
-        for part in model.parts:  # what was shared by the keys of one slot is known to all
-            shared = brought.groups.get(part.part if blueprint.body.slots > 1 else 0)
+        for part in model.parts:  # what was shared by the keys of one shard is known to all
+            shared = brought.groups.get(part.part if blueprint.body.shards > 1 else 0)
             self._share(part, shared, {"source": source})
         for key, learner in brought.learners.items():
             names = {"names": brought.told[key]} if key in brought.told else {}
@@ -217,7 +192,7 @@ class Bringing(Commands):
         """What the keys share, as an event of its own, ahead of theirs; ``origin`` says where it is from."""
         if group is not None:
             content = codec.write({**origin, "group": group.to_bytes()})
-            self._store.append(model.slot, "imported", self._clock(), content, changes=True)
+            self._store.append(model.shard, "imported", self._clock(), content, changes=True)
             self._learners.leave_group(model)
 
     def _imported(self, model: Served, key: str | None, learner: Learner, origin: Mapping[str, Any]) -> None:
@@ -225,7 +200,7 @@ class Bringing(Commands):
         if model.hashed is not None and key is None:
             told["hashed"] = model.hashed.told()
         content = codec.write(told)
-        self._store.append(model.slot, "imported", self._clock(), content, key=key, changes=True)
+        self._store.append(model.shard, "imported", self._clock(), content, key=key, changes=True)
         self._learners.leave(model, key)
 
 
@@ -233,7 +208,7 @@ def keys_of(reading: Reading, model: Served) -> list[str | None]:
     """The keys whose learners a model has; None is that of a model without keys."""
     if not model.keyed:
         return [None]
-    return [key for (key,) in reading.look("keys", model.slot, prefix="", limit=1 << 31)]
+    return [key for (key,) in reading.look("keys", model.shard, prefix="", limit=1 << 31)]
 
 
 def from_learner(content: bytes) -> Brought:
@@ -268,28 +243,28 @@ def from_log(content: bytes) -> Brought:
         recording, room = _NamingRecording(path, "the log"), Room(largest())
         found = rebuild_all(recording, room)
     first = found.get(0)
-    if first is None or first.blueprint is None or len(found) != first.blueprint.body.slots:
-        raise Impossible("the log makes no model", "export it from its start, with all slots of its model")
-    room.check(sum(len(slot.numbers.keys() - slot.learners.keys()) for slot in found.values()), first.blueprint.size)
+    if first is None or first.blueprint is None or len(found) != first.blueprint.body.shards:
+        raise Impossible("the log makes no model", "export it from its start, with all shards of its model")
+    room.check(sum(len(shard.numbers.keys() - shard.learners.keys()) for shard in found.values()), first.blueprint.size)
     try:
         with judged():
             learners = {
-                key: slot.learner(key)
-                for slot in found.values()
-                for key in sorted(slot.numbers.keys() | slot.learners.keys(), key=lambda key: key or "")
+                key: shard.learner(key)
+                for shard in found.values()
+                for key in sorted(shard.numbers.keys() | shard.learners.keys(), key=lambda key: key or "")
             }
     except SmidgenError:
         raise
     except FOREIGN as error:
         raise InvalidRecord(f"the log leads to no learner: {error!r}", "give the log as it was exported") from error
-    groups = {slot: each.group for slot, each in found.items() if each.group is not None}
+    groups = {shard: each.group for shard, each in found.items() if each.group is not None}
     named = recording.named.union(named_models(first.blueprint.body))
     told: dict[str | None, Carried] = {}
-    for slot in found.values():
-        if slot.group is not None and slot.group.table is not None:
-            known = slot.group.table.known()
-            told |= {key: [each for each in known if each[0] in places] for key, places in slot.told.items()}
-    return Brought(first.blueprint, learners, groups, list(first.hashed), sorted(named), told)
+    for shard in found.values():
+        if shard.group is not None and shard.group.table is not None:
+            known = shard.group.table.known()
+            told |= {key: [each for each in known if each[0] in places] for key, places in shard.told.items()}
+    return Brought(first.settings or first.blueprint, learners, groups, list(first.hashed), sorted(named), told)
 
 
 # Promotion: from one event on, a champion's name decides with the settings and the state of the one beside it.
@@ -314,7 +289,7 @@ class Promoting(Commands):
         return PromotedReply(champion=champion.name, model_version=champion.versions)
 
     def _promote(self, other: Served, champion: Served) -> None:
-        """Promote a model, or one slot of it."""
+        """Promote a model, or one shard of it."""
         name, blueprint, before = other.name, other.blueprint.alone(), champion.blueprint
         learner = None if champion.keyed else self._learners.get(other, None).learner.to_bytes()
         told = {
@@ -330,14 +305,14 @@ class Promoting(Commands):
             "learn": serialization.encode(told),
         }
         now = self._clock()
-        seq = self._store.append(champion.slot, "promoted", now, codec.write(fields), changes=True)
-        self._store.derive(champion.slot, other.slot, other.seq)  # what is forgotten there is forgotten here too
+        seq = self._store.append(champion.shard, "promoted", now, codec.write(fields), changes=True)
+        self._store.derive(champion.shard, other.shard, other.seq)  # what is forgotten there is forgotten here too
         era = Era(before, seq, champion.version, "promoted", name)
         self._models.put(champion, blueprint, (*champion.past, era))
         self._learners.leave(champion, None)
         if (group := self._learners.group(other)) is not None:  # an event of its own, so that it can be erased
-            shared = codec.write({"source": name, "of": [other.slot, other.seq], "group": group.to_bytes()})
-            self._store.append(champion.slot, "imported", now, shared, changes=True)
+            shared = codec.write({"source": name, "of": [other.shard, other.seq], "group": group.to_bytes()})
+            self._store.append(champion.shard, "imported", now, shared, changes=True)
         if learner is not None:
             self._learners.enter(champion, Learner.from_bytes(learner, f"the model {name}"), seq)
         else:
@@ -348,9 +323,9 @@ class Promoting(Commands):
         for key in keys_of(self._store, other):
             told = {"state": _array(self._learners.rebuilt(other, key).to_bytes())}
             content = codec.write(
-                {"source": other.name, "of": [other.slot, other.seq], "learn": serialization.encode(told)}
+                {"source": other.name, "of": [other.shard, other.seq], "learn": serialization.encode(told)}
             )
-            self._store.append(champion.slot, "promoted", now, content, key=key, changes=True)
+            self._store.append(champion.shard, "promoted", now, content, key=key, changes=True)
 
 
 def _array(content: bytes | None) -> np.ndarray[tuple[int], np.dtype[np.uint8]] | None:
@@ -382,25 +357,26 @@ class Forgetting(Commands):
         if not model.keyed:
             raise Impossible("this model has no keys", "only what belongs to a key can be forgotten")
         beside = list(model.followers)  # taught of the key's decisions, and deciding beside them
-        all_ = {one.slot: one for one in related(self._store, self._models.by_slot, model)}
-        self._models.hold(*all_.values(), *sources(self._store, self._models.by_slot, all_))
+        all_ = {one.shard: one for one in related(self._store, self._models.by_shard, model)}
+        self._models.hold(*all_.values(), *sources(self._store, self._models.by_shard, all_))
         family = [one for one in all_.values() if knows(self._store, one, key)]
         if not family:
             raise Unknown(f"there is no key {key!r}", "it has no events, so there is nothing to forget")
         for one in family:
             self._leave_base(one, key, drop_base, "a copy" if allowed not in (None, one.name) else repr(one.name))
-        left = ready if ready is not None and ready.fresh() else Remainders(self._models.by_slot, key)
+        left = ready if ready is not None and ready.fresh() else Remainders(self._models.by_shard, key)
         found = left.follow(self._store, family)
-        erased = {one.name: self._erase(one, key, found[one.slot]) for one in family}
+        erased = {one.name: self._erase(one, key, found[one.shard]) for one in family}
         count = sum(erased.pop(one.name, 0) for one in (model, *beside))
         copies = erased if allowed is None else {}
-        return ForgottenReply(forgotten=count, model_version=model.version, copies=copies, slot=model.told_slot)
+        return ForgottenReply(forgotten=count, model_version=model.version, copies=copies, shard=model.told_shard)
 
     def _erase(self, model: Served, key: str, left: Remainder) -> int:
         known, group = self._learners.group(model), left.group()
         places = known.table.extent if known is not None and known.table is not None else None
-        names = model.hashed is not None and any(map(names_in, self._store.of_key(model.slot, key)))
-        count, verdict = self._store.forget(model.slot, key, self._clock(), places, left.rewrites)
+        names = model.hashed is not None and any(map(names_in, self._store.of_key(model.shard, key)))
+        self._store.unstage(model.shard)  # a base that is being made may hold the key
+        count, verdict = self._store.forget(model.shard, key, self._clock(), places, left.rewrites)
         self._recent.clear()
         model.scaled.pop(key, None)
         self._log.let_go(model, key)
@@ -412,8 +388,8 @@ class Forgetting(Commands):
             self._undo.note(self._learners.leave_group, model)
             model.saved = -SOON
         if names and model.hashed is not None and model.blueprint.dim is not None and verdict.seq is not None:
-            model.hashed = HashedNames.folded(self._store, model.slot, model.blueprint.dim)
-            self._store.publish(model.slot, PLACE, verdict.seq, model.hashed.to_bytes())
+            model.hashed = HashedNames.folded(self._store, model.shard, model.blueprint.dim)
+            self._store.publish(model.shard, PLACE, verdict.seq, model.hashed.to_bytes())
         model.rewritten += 1
         return count
 
@@ -422,7 +398,7 @@ class Forgetting(Commands):
 
         That is exact as long as the learner of a key is a fold of its own events and nothing else.
         """
-        if self._store.base_state(model.slot, key) is None:
+        if self._store.base_state(model.shard, key) is None:
             return
         if model.origin.grouped:  # no base passes a promotion
             raise Retained(
@@ -435,44 +411,44 @@ class Forgetting(Commands):
                 " erased them",
                 "to drop what the base holds of the key as well, send the call with ?base=drop",
             )
-        self._store.drop_base_state(model.slot, key, self._clock())
+        self._store.drop_base_state(model.shard, key, self._clock())
 
 
-def related(reading: Reading, slots: Mapping[int, Served], model: Served) -> list[Served]:
+def related(reading: Reading, shards: Mapping[int, Served], model: Served) -> list[Served]:
     """A model, those who stand beside it, and all that began with what it had learnt, or with what those had."""
-    found, lineage = [model.slot, *(each.slot for each in model.followers)], reading.lineage()
-    for slot in found:  # grows meanwhile
-        found += [row.slot for row in lineage if row.source == slot and row.slot not in found]
-    return [slots[slot] for slot in dict.fromkeys(found) if slot in slots]
+    found, lineage = [model.shard, *(each.shard for each in model.followers)], reading.lineage()
+    for shard in found:  # grows meanwhile
+        found += [row.shard for row in lineage if row.source == shard and row.shard not in found]
+    return [shards[shard] for shard in dict.fromkeys(found) if shard in shards]
 
 
-def sources(reading: Reading, slots: Mapping[int, Served], family: Iterable[int]) -> list[Served]:
-    """The models that these slots, or those before them, took something over from."""
+def sources(reading: Reading, shards: Mapping[int, Served], family: Iterable[int]) -> list[Served]:
+    """The models that these shards, or those before them, took something over from."""
     found, lineage = list(family), reading.lineage()
-    for slot in found:  # grows meanwhile
-        found += [row.source for row in lineage if row.slot == slot and row.source not in found]
-    return [slots[slot] for slot in found if slot in slots]
+    for shard in found:  # grows meanwhile
+        found += [row.source for row in lineage if row.shard == shard and row.source not in found]
+    return [shards[shard] for shard in found if shard in shards]
 
 
 def knows(reading: Reading, model: Served, key: str) -> bool:
     """Whether a model has anything of a key."""
-    return model.keyed and (key,) in reading.look("keys", model.slot, prefix=key, limit=1)
+    return model.keyed and (key,) in reading.look("keys", model.shard, prefix=key, limit=1)
 
 
 def folded_without(
-    reading: Reading, slots: Mapping[int, Served], model: Served, key: str, progress: Progress | None = None
+    reading: Reading, shards: Mapping[int, Served], model: Served, key: str, progress: Progress | None = None
 ) -> Remainders:
     """What will be left of a model, and of all that have something of the key from it, over what is committed.
 
     Parameters
     ----------
-    reading, slots
-        What is committed, and all models by slot.
+    reading, shards
+        What is committed, and all models by shard.
     model, key
         Who is to be forgotten where.
     progress
         Told how far it is.
     """
-    left = Remainders(slots, key, progress)
-    left.follow(reading, [one for one in related(reading, slots, model) if knows(reading, one, key)])
+    left = Remainders(shards, key, progress)
+    left.follow(reading, [one for one in related(reading, shards, model) if knows(reading, one, key)])
     return left

@@ -168,7 +168,7 @@ class EventLog:
         Raises `LogDamaged` where an event is missing, and `Retained` where retention erases events that are still to
         be read, in both cases after the lines of all events before it.
         """
-        counts, base = self.reading.counts(model.slot), self.reading.base(model.slot)
+        counts, base = self.reading.counts(model.shard), self.reading.base(model.shard)
         last = after
         if base is not None and after < base.seq:
             yield from self._base_lines(model, base)
@@ -183,7 +183,7 @@ class EventLog:
 
     def gap(self, model: Served, last: int, next: int) -> SmidgenError:
         """The reason why the events between these two cannot be read."""
-        base = self.reading.base(model.slot)
+        base = self.reading.base(model.shard)
         if base is not None and base.seq > last:
             return Retained(
                 f"the events {last + 1} to {base.seq} of {model.label} were erased by retention while they were read",
@@ -197,19 +197,19 @@ class EventLog:
 
         Nothing, if there is no base.
         """
-        base = self.reading.base(model.slot)
+        base = self.reading.base(model.shard)
         return self._base_lines(model, base) if base is not None else iter(())
 
     def _base_lines(self, model: Served, base: Base) -> Iterator[bytes]:
-        carried, told = self.reading.carried(model.slot), codec.read_fields(base.body, base.seq)
+        carried, told = self.reading.carried(model.shard), codec.read_fields(base.body, base.seq)
         head: dict[str, Any] = {"seq": base.seq, "type": "base", "decision": None, "key": None, "at": stamp(base.at)}
-        head |= model.in_slot
+        head |= model.in_shard
         told["amendments"] = [
             serialization.pack(codec.read_value(each, base.seq)) for each in told.get("amendments", ())
         ]
         counts = {"version": base.version, "decisions": base.decisions, "late": base.late, "kept": len(carried)}
         yield msgspec.json.encode(head | told | counts)
-        for state in self.reading.base_states(model.slot):
+        for state in self.reading.base_states(model.shard):
             content = serialization.pack(np.frombuffer(state.state, np.uint8))
             more = {"type": "base_state", "key": state.key, "number": state.number, "learn": content}
             yield msgspec.json.encode(head | more)
@@ -223,17 +223,17 @@ class EventLog:
         return row.status if row is not None and row.feedback_seq is not None and row.feedback_seq <= seq else None
 
     def all_events(self, model: Served, after: int = 0) -> Iterator[Event]:
-        """All events after one, read some at a time; all slots of a model at once take no more memory than one."""
-        return self.events_of(model.slot, after, MOST // len(model.parts))
+        """All events after one, read some at a time; all shards of a model at once take no more memory than one."""
+        return self.events_of(model.shard, after, MOST // len(model.parts))
 
-    def events_of(self, slot: int, after: int = 0, most: int = MOST) -> Iterator[Event]:
-        """All events of a slot after one, read so many bytes at a time."""
-        for some in self.some_events(slot, after, most):
+    def events_of(self, shard: int, after: int = 0, most: int = MOST) -> Iterator[Event]:
+        """All events of a shard after one, read so many bytes at a time."""
+        for some in self.some_events(shard, after, most):
             yield from some
 
-    def some_events(self, slot: int, after: int = 0, most: int = MOST) -> Iterator[list[Event]]:
+    def some_events(self, shard: int, after: int = 0, most: int = MOST) -> Iterator[list[Event]]:
         """The same, as many together as are read."""
-        while chunk := self.reading.events(slot, after, SOME, most):
+        while chunk := self.reading.events(shard, after, SOME, most):
             if chunk[-1].seq <= after:  # the index and the table contradict each other
                 raise LogDamaged(f"event {chunk[-1].seq} follows event {after} in the log", RESTORE)
             yield chunk
@@ -251,7 +251,7 @@ class EventLog:
                 "decision": event.decision,
                 "key": event.key,
                 "at": stamp(event.at),
-                **model.in_slot,
+                **model.in_shard,
             }
             more = {"status": status} if status is not None else {}
             return msgspec.json.encode(head | self._fields(model, event) | more)
@@ -289,7 +289,7 @@ class EventLog:
         return fields
 
     def _event(self, model: Served, seq: int) -> Event:
-        event = self.reading.event(model.slot, seq)
+        event = self.reading.event(model.shard, seq)
         if event is None:
             raise LogDamaged(f"event {seq} of {model.label} is missing", RESTORE)
         return event
@@ -309,7 +309,7 @@ def reply(name: str, model: Served, version: int, decision: Decision, expires_at
     return {
         "decision": name,
         "model": model.name,
-        **model.in_slot,
+        **model.in_shard,
         "model_version": version,
         "explored": decision.explored,
         "propensity": decision.propensity,

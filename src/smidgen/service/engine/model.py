@@ -1,4 +1,4 @@
-"""A served model: its slots and its settings.
+"""A served model: its shards and its settings.
 
 The names of a model whose features are hashed: who falls into which column, with which sign.
 
@@ -34,7 +34,7 @@ from smidgen.service.storage.sqlite_schema import RESTORE
 #: So many names of a model are kept, of so many characters each; who comes later shares a column with "…".
 MOST, LONGEST = 65_536, 200
 KIND = "Names"
-#: Under this key the names of a slot are written aside; no app can send an empty key.
+#: Under this key the names of a shard are written aside; no app can send an empty key.
 PLACE = ""
 _UNREADABLE = (SmidgenError, *UNREADABLE, ValueError, KeyError, TypeError)
 
@@ -142,10 +142,10 @@ class HashedNames:
         return saving.encode_learner(header, {"names": told, "crowded": crowded})
 
     @classmethod
-    def read(cls, reading: Reading, slot: int, dim: int) -> HashedNames:
+    def read(cls, reading: Reading, shard: int, dim: int) -> HashedNames:
         """What was written aside; what was told since is told again when it comes again."""
         made = cls(dim)
-        for state in reading.states(slot, PLACE):
+        for state in reading.states(shard, PLACE):
             try:
                 header, arrays = saving.decode_learner(state.content, state.place)
                 if header.kind == KIND:
@@ -157,17 +157,17 @@ class HashedNames:
         return made
 
     @classmethod
-    def folded(cls, reading: Reading, slot: int, dim: int) -> HashedNames:
-        """What all events of a slot tell."""
+    def folded(cls, reading: Reading, shard: int, dim: int) -> HashedNames:
+        """What all events of a shard tell."""
         made = cls(dim)
-        if (base := reading.base(slot)) is not None:
+        if (base := reading.base(shard)) is not None:
             made.add(told(codec.read_fields(base.body, base.seq)))
-        made.follow(reading, slot, 0)
+        made.follow(reading, shard, 0)
         return made
 
-    def follow(self, reading: Reading, slot: int, after: int) -> None:
-        """Keep what the events of a slot after one tell."""
-        while chunk := reading.events(slot, after):
+    def follow(self, reading: Reading, shard: int, after: int) -> None:
+        """Keep what the events of a shard after one tell."""
+        while chunk := reading.events(shard, after):
             for event in chunk:
                 self.add(names_in(event))
             after = chunk[-1].seq
@@ -197,22 +197,22 @@ def named_in(body: Any) -> Iterator[str]:
             yield from each.features
 
 
-# Which slot of a model a key is at home in: fixed for ever, and the same in every language.
+# Which shard of a model a key is at home in: fixed for ever, and the same in every language.
 
 
-def slot_of(key: str, slots: int) -> int:
-    """The slot of a key: the first eight bytes of the SHA-256 of its UTF-8, as a big-endian number, modulo the slots.
+def shard_of(key: str, shards: int) -> int:
+    """The shard of a key: the first eight bytes of the SHA-256 of its UTF-8, as a big-endian number, modulo the shards.
 
     Examples
     --------
-    >>> from smidgen.service.engine.model import slot_of
-    >>> [slot_of(key, 4) for key in ("ann", "bob", "eve")]
+    >>> from smidgen.service.engine.model import shard_of
+    >>> [shard_of(key, 4) for key in ("ann", "bob", "eve")]
     [2, 2, 3]
     """
-    return int.from_bytes(sha256(key.encode()).digest()[:8], "big") % slots if slots > 1 else 0
+    return int.from_bytes(sha256(key.encode()).digest()[:8], "big") % shards if shards > 1 else 0
 
 
-def row_names(name: str, slots: int) -> list[str]:
+def row_names(name: str, shards: int) -> list[str]:
     """What the store calls the parts of a model: no app can give a name with a slash.
 
     Examples
@@ -221,7 +221,7 @@ def row_names(name: str, slots: int) -> list[str]:
     >>> row_names("shop", 1), row_names("shop", 3)
     (['shop'], ['shop/0', 'shop/1', 'shop/2'])
     """
-    return [f"{name}/{slot}" for slot in range(slots)] if slots > 1 else [name]
+    return [f"{name}/{shard}" for shard in range(shards)] if shards > 1 else [name]
 
 
 def name_and_part(row: str) -> tuple[str, int]:
@@ -280,8 +280,8 @@ class Served:
 
     Attributes
     ----------
-    id, name, slot
-        Its number, its name, and the slot of its events.
+    id, name, shard
+        Its number, its name, and the shard of its events.
     blueprint
         Its settings.
     created_at, archived_at
@@ -305,7 +305,7 @@ class Served:
     past
         The settings that it had before another model was promoted into its place, or before that was taken back.
     part, parts
-        Which slot of its model this is, and all of them in order: one, unless the model was made with more.
+        Which shard of its model this is, and all of them in order: one, unless the model was made with more.
     caught, others
         The event up to which this worker has heeded what others wrote, and the last one that was news to it; 0 where
         nobody else writes.
@@ -313,7 +313,7 @@ class Served:
 
     id: int
     name: str
-    slot: int
+    shard: int
     blueprint: Blueprint
     created_at: float
     archived_at: float | None = None
@@ -336,26 +336,26 @@ class Served:
 
     def of(self, key: str | None) -> Served:
         """The part of its model where a key is at home."""
-        return self if key is None or len(self.parts) == 1 else self.parts[slot_of(key, len(self.parts))]
+        return self if key is None or len(self.parts) == 1 else self.parts[shard_of(key, len(self.parts))]
 
     @property
-    def in_slot(self) -> dict[str, int]:
-        """What is told beside a version, or a number of an event, where these count per slot."""
-        return {} if self.told_slot is UNSET else {"slot": self.part}
+    def in_shard(self) -> dict[str, int]:
+        """What is told beside a version, or a number of an event, where these count per shard."""
+        return {} if self.told_shard is UNSET else {"shard": self.part}
 
     @property
     def label(self) -> str:
-        """What it is called among slots."""
-        return f"{self.name} (slot {self.part})" if len(self.parts) > 1 else self.name
+        """What it is called among shards."""
+        return f"{self.name} (shard {self.part})" if len(self.parts) > 1 else self.name
 
     @property
-    def told_slot(self) -> int | UnsetType:
+    def told_shard(self) -> int | UnsetType:
         """The same as a field of a reply."""
         return self.part if len(self.parts) > 1 else UNSET
 
     @property
     def versions(self) -> int:
-        """How often the weights of its model have changed, in all slots."""
+        """How often the weights of its model have changed, in all shards."""
         return sum(part.version for part in self.parts)
 
     @property

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from smidgen import serialization
 from smidgen.errors import FOREIGN, InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.learners.pipeline import unwrap
 from smidgen.service.engine.blueprint import Blueprint, judged
+from smidgen.service.engine.champions import amended_as_far
 from smidgen.service.engine.model import told
 from smidgen.service.engine.recordings import Recording, in_sequence
 from smidgen.service.engine.registry import recorded
@@ -16,6 +19,7 @@ from smidgen.service.engine.replay import NOWHERE, Change, Kept, begin, keep, re
 from smidgen.service.engine.shared_state import Group, Mean
 from smidgen.service.log.codec import Line, as_bytes
 from smidgen.service.log.events import ERASED, REWINDS
+from smidgen.service.schemas import AmendBody
 from smidgen.service.storage import formats
 
 _HINT = "give the log as it was exported: smidgen log export"
@@ -58,8 +62,8 @@ class Rebuilding:
     ----------
     recording
         The log, to look up decisions.
-    slot
-        Of which slot the events are, if the log says so.
+    shard
+        Of which shard the events are, if the log says so.
     room
         How much the learners of a log may hold together; None: as much as they need.
 
@@ -67,6 +71,8 @@ class Rebuilding:
     ----------
     blueprint
         The model's settings, once its first event was taken; those of another, once that was promoted.
+    settings
+        The same with all that was amended since: what is in force.
     learners
         By key; None is the key of a model without keys.
     numbers
@@ -83,17 +89,18 @@ class Rebuilding:
         The last event, and the model's version.
     """
 
-    def __init__(self, recording: Recording, slot: int | None = None, room: Room | None = None) -> None:
+    def __init__(self, recording: Recording, shard: int | None = None, room: Room | None = None) -> None:
         self._recording = recording
         self._room = room
         self.blueprint: Blueprint | None = None
+        self.settings: Blueprint | None = None
         self.learners: dict[str | None, Learner] = {}
         self.numbers: dict[str | None, int] = {}
         self.group: Group | None = None
         self._begun: set[str | None] = set()
         self.told: dict[str, set[int]] = {}
         self.hashed: dict[str, None] = {}
-        self.undone = recording.undone(slot)
+        self.undone = recording.undone(shard)
         self._kept = Kept(self.undone)
         self._origin: Blueprint | None = None
         self._wide: list[tuple[str, int, Any]] = []  # what every learner takes, also one that comes later
@@ -107,7 +114,7 @@ class Rebuilding:
             formats.check(event.format, self._recording.name)
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
-            self.blueprint = self._origin = recorded(event.model, event.resolved)
+            self.blueprint = self.settings = self._origin = recorded(event.model, event.resolved)
             self.group = Group(self.blueprint) if self.blueprint.grouped else None
         elif event.type in ("base", "base_state"):
             self._based(event)
@@ -116,6 +123,9 @@ class Rebuilding:
             self.hashed |= dict.fromkeys(told(event.shared))
             self._begin(event.key, (event.shared or {}).get("start"), event.reply.get("model_version", 0))
         elif event.type == "amended":
+            if self.settings is not None and event.amended:
+                given = msgspec.convert(event.amended, AmendBody).given()
+                self.settings = self.settings.amend(amended_as_far(self.settings, given))
             self._wide.append((event.type, event.seq, event.told()))
             for key in list(self.learners):
                 self.learners[key] = take(self.learners[key], event.type, event.seq, None, event.told())
@@ -131,7 +141,7 @@ class Rebuilding:
                 self._change(event)
                 if event.type == "promoted" and event.model is not None:
                     self._wide.append((event.type, event.seq, event.told()))
-                    self.blueprint = recorded(event.model, event.resolved)
+                    self.blueprint = self.settings = recorded(event.model, event.resolved)
                     self.group = Group(self.blueprint) if self.blueprint.grouped else None
                     self._share(event)
 
@@ -141,7 +151,7 @@ class Rebuilding:
             formats.check(event.format, self._recording.name)
             if event.model is None:
                 raise InvalidRecord("the base has no settings", "export the log again")
-            self.blueprint = self._origin = recorded(event.model, event.resolved)
+            self.blueprint = self.settings = self._origin = recorded(event.model, event.resolved)
             self.group = Group(self.blueprint) if self.blueprint.grouped else None
             self.version = event.version
             self.hashed |= dict.fromkeys(event.hashed)
@@ -158,7 +168,8 @@ class Rebuilding:
     def _keep(self, event: Line) -> None:
         """Let names keep their columns that an event told and that was taken back."""
         if self.group is None:
-            keep(self.learner(event.key), self._read(event))
+            if event.key is not None or self.blueprint is None or not self.blueprint.body.keyed:
+                keep(self.learner(event.key), self._read(event))
         elif event.type == "imported" and event.group is not None:
             self.group.keep_all(as_bytes(event.group), f"event {event.seq}")
         elif event.type == ERASED:
@@ -258,19 +269,19 @@ class Rebuilding:
 
 
 def rebuild(recording: Recording) -> Rebuilding:
-    """Take the whole log of a model with one slot, or of one slot."""
+    """Take the whole log of a model with one shard, or of one shard."""
     (rebuilt,) = rebuild_all(recording).values()
     return rebuilt
 
 
 def rebuild_all(recording: Recording, room: Room | None = None) -> dict[int, Rebuilding]:
-    """Take the whole log, by slot; whatever is wrong with it is an `InvalidRecord`."""
+    """Take the whole log, by shard; whatever is wrong with it is an `InvalidRecord`."""
     found: dict[int, Rebuilding] = {}
     with judged():
         for event in in_sequence(recording):
             try:
-                if (rebuilt := found.get(event.slot or 0)) is None:
-                    rebuilt = found[event.slot or 0] = Rebuilding(recording, event.slot, room)
+                if (rebuilt := found.get(event.shard or 0)) is None:
+                    rebuilt = found[event.shard or 0] = Rebuilding(recording, event.shard, room)
                 rebuilt.take(event)
             except SmidgenError as error:
                 raise InvalidRecord(f"event {event.seq} cannot be replayed: {error.problem}", error.hint) from error

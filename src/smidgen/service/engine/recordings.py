@@ -49,8 +49,8 @@ class Recording(ABC):
     name: str
     #: Whether one of our learners wrote it.
     ours: bool = True
-    #: Whether its events say of which slot they are.
-    slotted: bool = False
+    #: Whether its events say of which shard they are.
+    sharded: bool = False
 
     @property
     def gaps(self) -> list[str]:
@@ -66,8 +66,8 @@ class Recording(ABC):
         """An earlier decision's event."""
 
     @abstractmethod
-    def undone(self, slot: int | None = None) -> Undone:
-        """What was taken back, in all of the log, or in all that it says of a slot."""
+    def undone(self, shard: int | None = None) -> Undone:
+        """What was taken back, in all of the log, or in all that it says of a shard."""
 
     @abstractmethod
     def count(self) -> int:
@@ -80,7 +80,7 @@ class Recording(ABC):
 
 
 def in_sequence(recording: Recording) -> Iterator[Line]:
-    """The events of a recording in order; refuses one that does not follow the one before it in its slot.
+    """The events of a recording in order; refuses one that does not follow the one before it in its shard.
 
     A recording may begin with any event. A base, its states and the decisions that it keeps come before the events
     after it.
@@ -89,16 +89,16 @@ def in_sequence(recording: Recording) -> Iterator[Line]:
     bases: dict[int | None, int] = {}
     for event in recording.lines():
         if event.type in ("base", "base_state"):
-            bases[event.slot] = last[event.slot] = event.seq
-        elif event.seq > bases.get(event.slot, 0):
-            before = last.get(event.slot, event.seq - 1)
+            bases[event.shard] = last[event.shard] = event.seq
+        elif event.seq > bases.get(event.shard, 0):
+            before = last.get(event.shard, event.seq - 1)
             if event.seq != before + 1:
                 raise InvalidRecord(
                     f"event {event.seq} of {recording.name} follows event {before}: "
                     + ("one of them is there twice" if event.seq <= before else "what lies between is missing"),
                     "export the whole log again; smidgen fsck checks the data folder that it comes from",
                 )
-            last[event.slot] = event.seq
+            last[event.shard] = event.seq
         yield event
 
 
@@ -149,19 +149,19 @@ class FileRecording(Recording):
         with self._path.open("rb") as file:
             return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
 
-    def undone(self, slot: int | None = None) -> Undone:
+    def undone(self, shard: int | None = None) -> Undone:
         """What was taken back, in all of the file."""
         rewinds: list[Rewind] = []
         with self._path.open("rb") as file:
             for count, text in enumerate(file, 1):
                 if any(mark in text for mark in _REWINDS):
                     event = parse(text, f"line {count} of {self.name}")
-                    if event.type in REWINDS and event.model_version is not None and event.slot == slot:
+                    if event.type in REWINDS and event.model_version is not None and event.shard == shard:
                         rewinds.append(Rewind(event.type, event.model_version, event.version, event.columns == KEPT))
         return Undone(rewinds)
 
 
-# The log of a model in a data folder, or in a database: of one slot, or of all in the order of time.
+# The log of a model in a data folder, or in a database: of one shard, or of all in the order of time.
 
 
 class _Logged(Protocol):
@@ -174,7 +174,7 @@ class _Logged(Protocol):
 
 
 class DatabaseRecording(Recording):
-    """The log of a model in a data folder, or of one slot of it.
+    """The log of a model in a data folder, or of one shard of it.
 
     Parameters
     ----------
@@ -186,8 +186,8 @@ class DatabaseRecording(Recording):
 
     def __init__(self, seen: _Logged, model: Served) -> None:
         self.name = model.name
-        self.slotted = len(model.parts) > 1
-        self._slot = model.part if self.slotted else None
+        self.sharded = len(model.parts) > 1
+        self._shard = model.part if self.sharded else None
         self._log = seen.log
         self._model = model
         self._gaps: list[str] = []
@@ -195,11 +195,11 @@ class DatabaseRecording(Recording):
     def lines(self) -> Iterator[Line]:
         """The events in order; those that are missing are noted (`gaps`)."""
         self._gaps = []
-        base = self._log.reading.base(self._model.slot)
+        base = self._log.reading.base(self._model.shard)
         last = base.seq if base is not None else 0
         for text in self._log.base_lines(self._model):
             yield parse(text, f"the base of {self.name}")
-        for some in self._log.some_events(self._model.slot, most=MOST // len(self._model.parts)):
+        for some in self._log.some_events(self._model.shard, most=MOST // len(self._model.parts)):
             if some[-1].seq != last + len(some):
                 self._note_gaps(last, some)
             last = some[-1].seq
@@ -233,7 +233,7 @@ class DatabaseRecording(Recording):
             (told,) = self._log.decided(self._model, [event])
             return self._decided(event, *told)
         if event.type in ("feedback", "expired"):
-            return _heard(event, answered(event), self._slot)
+            return _heard(event, answered(event), self._shard)
         out = parse(self._log.line(self._model, event), f"event {event.seq} of {self.name}")
         out.__dict__["its event"] = event
         return out
@@ -247,7 +247,7 @@ class DatabaseRecording(Recording):
             for event, told in zip(decisions, self._log.decided(self._model, decisions), strict=True):
                 known[event.seq] = self._decided(event, *told)
             for event, heard in zip(answers, all_answered(answers), strict=True):
-                known[event.seq] = _heard(event, heard, self._slot)
+                known[event.seq] = _heard(event, heard, self._shard)
         for event in events:
             yield known.pop(event.seq) if event.seq in known else self.line(event)
 
@@ -257,7 +257,7 @@ class DatabaseRecording(Recording):
             type=event.type,
             decision=event.decision,
             key=event.key,
-            slot=self._slot,
+            shard=self._shard,
             number=body.number,
             reply=_Said(self._log, self._model, event, decision),
             ids=body.ids,
@@ -270,22 +270,22 @@ class DatabaseRecording(Recording):
     def decision(self, id: str) -> Line | None:
         """An earlier decision's event."""
         row = self._log.reading.decision(id)
-        if row is None or row.slot != self._model.slot:
+        if row is None or row.shard != self._model.shard:
             return None
-        event = self._log.reading.event(row.slot, row.seq)
+        event = self._log.reading.event(row.shard, row.seq)
         return self.line(event) if event is not None else None
 
     def count(self) -> int:
         """How many events the model has."""
         return self._model.seq
 
-    def undone(self, slot: int | None = None) -> Undone:
+    def undone(self, shard: int | None = None) -> Undone:
         """What was taken back, in all of the log."""
-        return undone(self._log.reading, self._model.slot)
+        return undone(self._log.reading, self._model.shard)
 
 
-class SlotsRecording(Recording):
-    """The logs of all slots of a model in a data folder, in the order of time.
+class ShardsRecording(Recording):
+    """The logs of all shards of a model in a data folder, in the order of time.
 
     Parameters
     ----------
@@ -295,41 +295,41 @@ class SlotsRecording(Recording):
         The model.
     """
 
-    slotted = True
+    sharded = True
 
     def __init__(self, seen: _Logged, model: Served) -> None:
         self.name = model.name
-        self._slots = [DatabaseRecording(seen, part) for part in model.parts]
+        self._shards = [DatabaseRecording(seen, part) for part in model.parts]
 
     def lines(self) -> Iterator[Line]:
         """The events in order."""
-        return heapq.merge(*(each.lines() for each in self._slots), key=lambda event: event.at)
+        return heapq.merge(*(each.lines() for each in self._shards), key=lambda event: event.at)
 
     @property
     def gaps(self) -> list[str]:
         """The events that the latest reading of `lines` found missing, in words."""
-        return [gap for each in self._slots for gap in each.gaps]
+        return [gap for each in self._shards for gap in each.gaps]
 
     def text(self, event: Line) -> bytes:
         """An event of `lines` as the log's own line of JSON."""
-        return self._slots[event.slot or 0].text(event)
+        return self._shards[event.shard or 0].text(event)
 
     def decision(self, id: str) -> Line | None:
         """An earlier decision's event."""
-        return next((found for each in self._slots if (found := each.decision(id)) is not None), None)
+        return next((found for each in self._shards if (found := each.decision(id)) is not None), None)
 
     def count(self) -> int:
         """How many events the model has."""
-        return sum(each.count() for each in self._slots)
+        return sum(each.count() for each in self._shards)
 
-    def undone(self, slot: int | None = None) -> Undone:
-        """What was taken back, in all that is said of a slot."""
-        return self._slots[slot or 0].undone()
+    def undone(self, shard: int | None = None) -> Undone:
+        """What was taken back, in all that is said of a shard."""
+        return self._shards[shard or 0].undone()
 
 
 def recording_of(seen: _Logged, model: Served) -> Recording:
-    """The log of a model in a data folder, whatever its slots."""
-    return SlotsRecording(seen, model) if len(model.parts) > 1 else DatabaseRecording(seen, model)
+    """The log of a model in a data folder, whatever its shards."""
+    return ShardsRecording(seen, model) if len(model.parts) > 1 else DatabaseRecording(seen, model)
 
 
 class _Said(Mapping[str, Any]):
@@ -357,13 +357,13 @@ class _Said(Mapping[str, Any]):
         return len(self._all())
 
 
-def _heard(event: Event, heard: Answered, slot: int | None) -> Line:
+def _heard(event: Event, heard: Answered, shard: int | None) -> Line:
     out = Line(
         seq=event.seq,
         type=event.type,
         decision=event.decision,
         key=event.key,
-        slot=slot,
+        shard=shard,
         feedback=heard.feedback,
         status=heard.status,
         model_version=heard.model_version,

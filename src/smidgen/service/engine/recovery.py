@@ -28,9 +28,9 @@ def first_of(reading: History, model: Served, key: str | None) -> tuple[Learner,
 
     A base state is data: one that is damaged is never passed over, since there is nothing else to learn it from.
     """
-    if (base := reading.base(model.slot)) is None:
+    if (base := reading.base(model.shard)) is None:
         return model.origin.learner(key), 0, True
-    found = reading.base_state(model.slot, key)
+    found = reading.base_state(model.shard, key)
     if found is not None:
         if not found.sound:
             raise StorageFailed(
@@ -69,11 +69,11 @@ def state_of(
 
     None of before the base, none of after ``upto``, and none of another arithmetic.
     """
-    base = reading.base(model.slot)
+    base = reading.base(model.shard)
     first, last = base.seq if base is not None else 0, model.seq if upto is None else upto
-    for state in reading.states(model.slot, key):
+    for state in reading.states(model.shard, key):
         fits = state.own and first <= state.seq <= last and not state.outdated
-        if fits and not gone.spoils(reading.version_at(model.slot, state.seq)):
+        if fits and not gone.spoils(reading.version_at(model.shard, state.seq)):
             try:
                 return Learner.from_bytes(state.content, state.place), state.seq
             except _UNREADABLE:
@@ -81,14 +81,14 @@ def state_of(
     return None
 
 
-def current(reading: History, slot: int) -> Iterator[State]:
-    """The states of a slot itself, newest first, without those that are stale or of another arithmetic.
+def current(reading: History, shard: int) -> Iterator[State]:
+    """The states of a shard itself, newest first, without those that are stale or of another arithmetic.
 
     A state from before the latest forgetting holds what is erased. It stays if the process ends between the commit and
     the clean-up, or if somebody copies the folder then. Nobody uses it, and the next start deletes it.
     """
-    forgotten = reading.forgotten(slot)
-    return (state for state in reading.states(slot) if state.seq >= forgotten and not state.outdated)
+    forgotten = reading.forgotten(shard)
+    return (state for state in reading.states(shard) if state.seq >= forgotten and not state.outdated)
 
 
 def state_problem(state: State) -> str | None:
@@ -101,7 +101,7 @@ def state_problem(state: State) -> str | None:
     return None if state.own else "it is not of this log, which has another past"
 
 
-# What the keys of a slot share, brought into memory: the newest state that can be used, and the events after it.
+# What the keys of a shard share, brought into memory: the newest state that can be used, and the events after it.
 
 
 def recovered(reading: History, model: Served, learner: Callable[[Served, str], Learner]) -> Group:
@@ -114,15 +114,15 @@ def recovered(reading: History, model: Served, learner: Callable[[Served, str], 
     learner
         Gives the learner of a key, as it is.
     """
-    gone = undone(reading, model.slot)
+    gone = undone(reading, model.shard)
     found = shared_state_of(reading, model, gone)
     group, seq = found if found is not None else shared_first_of(reading, model, gone)
     last = [seq]
-    changes = _noting(reading.changes(model.slot, seq), last)
+    changes = _noting(reading.changes(model.shard, seq), last)
     group = fold(group, model.blueprint, changes, gone, model.since)
     if group.mean is not None and (found is None or last[0] > seq):
         group.mean = Mean()
-        for (key,) in reading.look("keys", model.slot, prefix="", limit=1 << 31):
+        for (key,) in reading.look("keys", model.shard, prefix="", limit=1 << 31):
             group.moved(None, learner(model, key))
     return group
 
@@ -133,7 +133,7 @@ def at(reading: History, model: Served, gone: Undone, seq: int) -> Group:
     But for the mean of their weights, which the keys make up.
     """
     group, first = _based(reading, model)
-    changes = itertools.takewhile(lambda change: change[0].seq <= seq, reading.changes(model.slot, first))
+    changes = itertools.takewhile(lambda change: change[0].seq <= seq, reading.changes(model.shard, first))
     return fold(group, model.origin, changes, gone)
 
 
@@ -147,9 +147,9 @@ def shared_first_of(reading: History, model: Served, gone: Undone) -> tuple[Grou
 
 def _based(reading: History, model: Served) -> tuple[Group, int]:
     """What a log begins with, by the settings that its model was made with."""
-    if (base := reading.base(model.slot)) is None:
+    if (base := reading.base(model.shard)) is None:
         return Group(model.origin), 0
-    found = reading.base_state(model.slot, None)
+    found = reading.base_state(model.shard, None)
     if found is None or not found.sound:
         raise StorageFailed(
             f"what the keys of {model.name!r} share is damaged in its base state, and its events are erased",
@@ -163,12 +163,12 @@ def shared_state_of(reading: History, model: Served, gone: Undone) -> tuple[Grou
 
     One of another arithmetic does not count.
     """
-    forgotten = reading.forgotten(model.slot)
-    base = reading.base(model.slot)
-    for state in reading.states(model.slot):
+    forgotten = reading.forgotten(model.shard)
+    base = reading.base(model.shard)
+    for state in reading.states(model.shard):
         if base is not None and state.seq < base.seq:
             continue
-        spoilt = gone.spoils(reading.version_at(model.slot, state.seq))
+        spoilt = gone.spoils(reading.version_at(model.shard, state.seq))
         usable = state.own and not spoilt and not state.outdated
         if usable and max(forgotten, model.since) <= state.seq <= model.seq:
             try:

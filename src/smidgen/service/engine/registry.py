@@ -1,8 +1,8 @@
-"""All models by name and slot, and the catalogue of what can be created.
+"""All models by name and shard, and the catalogue of what can be created.
 
-The way into slots that other workers write to as well.
+The way into shards that other workers write to as well.
 
-A command enters the slots that it touches before it looks at anything: from then on nobody else writes to them until
+A command enters the shards that it touches before it looks at anything: from then on nobody else writes to them until
 the batch ends. What others wrote since is heeded on the way in.
 """
 
@@ -37,7 +37,7 @@ from smidgen.service.storage.protocol import Reading, Store
 from smidgen.service.storage.records import Counts, DecisionRow, ModelRow, TokenRow
 from smidgen.service.storage.sqlite_schema import RESTORE
 
-# The models of a store, by name and by slot, and the one way to make and to archive them.
+# The models of a store, by name and by shard, and the one way to make and to archive them.
 
 
 class Models:
@@ -52,12 +52,12 @@ class Models:
 
     Attributes
     ----------
-    by_name, by_slot
+    by_name, by_shard
         The models.
     entrance
-        The way into slots, where others write to them too.
+        The way into shards, where others write to them too.
     undone
-        Called with a model whose making is undone: the next one may get its number, and its slot.
+        Called with a model whose making is undone: the next one may get its number, and its shard.
     """
 
     def __init__(self, store: Store, undo: Undo) -> None:
@@ -67,39 +67,39 @@ class Models:
         self.entrance: Entrance | None = None
         self.undone: Callable[[Served], None] = lambda model: None
         self.by_name: dict[str, Served] = {}
-        self.by_slot: dict[int, Served] = {}
+        self.by_shard: dict[int, Served] = {}
 
     def load(self) -> None:
         """Read the models from the store."""
         for model in served(self._store):
-            states = self._store.states(model.slot)
+            states = self._store.states(model.shard)
             newest = next((state for state in states if state.own and not state.outdated), None)
             model.saved = newest.seq if newest is not None else 0
             self._name_columns(model)
             model.caught = model.seq
-            self.by_slot[model.slot] = model
-        self.by_name = gathered(self.by_slot.values())
+            self.by_shard[model.shard] = model
+        self.by_name = gathered(self.by_shard.values())
 
     def refresh(self) -> None:
         """Read the rows of the models anew, and take over what others changed; models in memory stay the objects."""
-        by_slot = dict(self.by_slot)
+        by_shard = dict(self.by_shard)
         for row in self._store.models():
-            if self._rows.get(row.id) == row and row.slot in by_slot:
+            if self._rows.get(row.id) == row and row.shard in by_shard:
                 continue
             self._rows[row.id] = row
             blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
-            if (model := by_slot.get(row.slot)) is None:
-                model = by_slot[row.slot] = _served(row, blueprint, self._store.counts(row.slot))
+            if (model := by_shard.get(row.shard)) is None:
+                model = by_shard[row.shard] = _served(row, blueprint, self._store.counts(row.shard))
                 model.saved = model.caught = model.seq
                 self._name_columns(model)
-                _link(model, row.resolved, by_slot.values())
+                _link(model, row.resolved, by_shard.values())
             model.blueprint, model.past = blueprint, eras(row.resolved)
             model.archived_at, (model.name, model.part) = row.archived_at, name_and_part(row.name)
-        self.by_slot, self.by_name = by_slot, gathered(by_slot.values())
+        self.by_shard, self.by_name = by_shard, gathered(by_shard.values())
 
     def _name_columns(self, model: Served) -> None:
         if model.hashed is not None and model.blueprint.dim is not None:
-            model.hashed = HashedNames.read(self._store, model.slot, model.blueprint.dim)
+            model.hashed = HashedNames.read(self._store, model.shard, model.blueprint.dim)
 
     def known(self, name: str) -> Served:
         """The model of this name, as it is in memory."""
@@ -110,7 +110,7 @@ class Models:
     def get(self, name: str, keys: Iterable[str | None] | None = None) -> Served:
         """The model of this name; where others write too, it is entered, so that it is as it is.
 
-        Of a model with several slots it is the first, and all are entered, or, if there are keys, only theirs.
+        Of a model with several shards it is the first, and all are entered, or, if there are keys, only theirs.
         """
         if (entrance := self.entrance) is None:
             return self.known(name)
@@ -123,18 +123,18 @@ class Models:
                 return model
 
     def hold(self, *models: Served) -> bool:
-        """Enter the slots of models, where others write too; whether these wrote anything since."""
+        """Enter the shards of models, where others write too; whether these wrote anything since."""
         return self.entrance is not None and self.entrance.enter(*models)
 
     def find(self, log: EventLog, id: str, allowed: str | None) -> tuple[DecisionRow, Served]:
         """A decision and its model, which is entered; one of a model that may not be seen looks unknown."""
         if self.entrance is not None and (row := self._store.decision(id)) is not None:
-            if row.slot not in self.by_slot:
+            if row.shard not in self.by_shard:
                 self.entrance.look()
-            model = self.by_slot.get(row.slot)
+            model = self.by_shard.get(row.shard)
             if model is not None and not self.entrance.enter(model) and model.seen_by(allowed):
                 return row, model  # as it was read: nobody wrote since
-        return find_decision(log, self.by_slot, id, allowed)
+        return find_decision(log, self.by_shard, id, allowed)
 
     def settled(self, body: ModelBody) -> ModelBody:
         """The settings, with what they leave to a champion."""
@@ -143,10 +143,10 @@ class Models:
             if (found := self.by_name.get(champion)) is None:
                 raise Impossible(f"there is no model {champion!r} to stand beside", "create it first")
             body = filled(body, found)
-        if body.slots > 1 and not body.keyed:
+        if body.shards > 1 and not body.keyed:
             raise Impossible(
-                f"slots is {body.slots}, and the model has no keys to spread over them",
-                'leave slots out, or make the model with "keyed": true',
+                f"shards is {body.shards}, and the model has no keys to spread over them",
+                'leave shards out, or make the model with "keyed": true',
             )
         return body
 
@@ -181,33 +181,33 @@ class Models:
     def begin(self, name: str, blueprint: Blueprint, now: float) -> Served:
         """Enter a new model; what was amended since its settings were made is amended here too."""
         parts: list[Served] = []
-        for row in row_names(name, blueprint.body.slots):
+        for row in row_names(name, blueprint.body.shards):
             parts.append(model := self._enter(row, blueprint, now))
             model.parts = parts
         told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
         if told["settings"] or told["labels"]:
             content = codec.write({"changes": {}, "learn": serialization.encode(told)})
             for each in parts:
-                self._store.append(each.slot, "amended", now, content)
+                self._store.append(each.shard, "amended", now, content)
         self.by_name[name] = parts[0]
         return parts[0]
 
     def _enter(self, row_name: str, blueprint: Blueprint, now: float) -> Served:
-        """Enter a new model, or one slot of it, with settings that were checked."""
+        """Enter a new model, or one shard of it, with settings that were checked."""
         content, found, (name, part) = canonical(blueprint.body), resolved(blueprint), name_and_part(row_name)
         if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
             found["leader"] = self.by_name[leader].parts[part].id  # names may change, once it is archived
         row = self._store.create(row_name, content, found, now)
         if self.entrance is not None:
-            self.entrance.made(row.slot)
+            self.entrance.made(row.shard)
         told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
         if row_name != name:
-            told["slot"] = part
-        self._store.append(row.slot, "created", now, codec.write(told))
-        model = _served(row, blueprint, self._store.counts(row.slot))
-        _link(model, found, self.by_slot.values())
-        self.by_slot[row.slot] = model
-        self._undo.note(self._leave, name, row.slot)
+            told["shard"] = part
+        self._store.append(row.shard, "created", now, codec.write(told))
+        model = _served(row, blueprint, self._store.counts(row.shard))
+        _link(model, found, self.by_shard.values())
+        self.by_shard[row.shard] = model
+        self._undo.note(self._leave, name, row.shard)
         return model
 
     def put(self, model: Served, blueprint: Blueprint, past: tuple[Era, ...]) -> None:
@@ -225,7 +225,7 @@ class Models:
             if model.archived_at is None:
                 self._store.archive(model.id, now)
                 self._rows.pop(model.id, None)
-                self._store.append(model.slot, "archived", now, None)
+                self._store.append(model.shard, "archived", now, None)
                 model.archived_at = now
                 self._undo.note(setattr, model, "archived_at", None)
 
@@ -237,7 +237,7 @@ class Models:
                     refuse_second(model.leader, shadow=model.blueprint.body.shadow_of is not None)
                 self._store.revive(model.id)
                 self._rows.pop(model.id, None)
-                self._store.append(model.slot, "revived", now, None)
+                self._store.append(model.shard, "revived", now, None)
                 self._undo.note(setattr, model, "archived_at", model.archived_at)
                 model.archived_at = None
 
@@ -252,7 +252,7 @@ class Models:
         for part, row in zip(model.parts, row_names(to, len(model.parts)), strict=True):
             self._store.rename(part.id, row)
             self._rows.pop(part.id, None)
-            self._store.append(part.slot, "renamed", now, codec.write({"from": name, "to": to}))
+            self._store.append(part.shard, "renamed", now, codec.write({"from": name, "to": to}))
         self._call(model, to)
         self._undo.note(self._call, model, name)
 
@@ -263,9 +263,9 @@ class Models:
             part.name = name
         self.by_name[name] = model
 
-    def _leave(self, name: str, slot: int) -> None:
+    def _leave(self, name: str, shard: int) -> None:
         self.by_name.pop(name, None)
-        model = self.by_slot.pop(slot)
+        model = self.by_shard.pop(shard)
         if model.leader is not None:
             model.leader.followers.remove(model)
         self.undone(model)
@@ -325,12 +325,12 @@ def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
 
 
 def served(reading: Reading) -> list[Served]:
-    """The models of a store, in the order of their making, each slot of theirs, without their learners."""
+    """The models of a store, in the order of their making, each shard of theirs, without their learners."""
     found: list[Served] = []
     for row in reading.models():
         try:
             blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
-            found.append(model := _served(row, blueprint, reading.counts(row.slot)))
+            found.append(model := _served(row, blueprint, reading.counts(row.shard)))
             model.past = eras(row.resolved)
         except SmidgenError:
             raise
@@ -342,7 +342,7 @@ def served(reading: Reading) -> list[Served]:
 
 
 def gathered(models: Iterable[Served]) -> dict[str, Served]:
-    """The first slot of each model by its name, those of one model made known to one another."""
+    """The first shard of each model by its name, those of one model made known to one another."""
     found: dict[str, list[Served]] = {}
     for model in sorted(models, key=lambda each: each.part):
         found.setdefault(model.name, []).append(model)
@@ -367,7 +367,7 @@ def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Serve
     return Served(
         row.id,
         name,
-        row.slot,
+        row.shard,
         blueprint,
         row.created_at,
         row.archived_at,
@@ -494,7 +494,7 @@ def _example(loop: type[Loop]) -> dict[str, Any]:
 
 
 class Entrance:
-    """Takes slots for the batch that is open, and keeps the memory of this worker true to what others wrote.
+    """Takes shards for the batch that is open, and keeps the memory of this worker true to what others wrote.
 
     Parameters
     ----------
@@ -506,7 +506,7 @@ class Entrance:
     tokens
         As of the last look.
     wanted
-        The slots that the latest command has asked for: who was told that one is taken begins with all of them.
+        The shards that the latest command has asked for: who was told that one is taken begins with all of them.
     """
 
     def __init__(self, store: Store, models: Models, events: EventLog, learners: LearnerCache, recent: Recent) -> None:
@@ -520,12 +520,12 @@ class Entrance:
         self.tokens: Sequence[TokenRow] = ()
         self.number = -1  #: the catalogue's, when the rows of the models were last read
 
-    def holds(self, slot: int) -> bool:
-        """Whether the open batch holds a slot."""
-        return slot in self._held
+    def holds(self, shard: int) -> bool:
+        """Whether the open batch holds a shard."""
+        return shard in self._held
 
     def mark(self) -> tuple[frozenset[int], int]:
-        """A command begins: the slots that are held, and the catalogue's number."""
+        """A command begins: the shards that are held, and the catalogue's number."""
         self.wanted = set()
         return frozenset(self._held), self.number
 
@@ -544,11 +544,11 @@ class Entrance:
         return True
 
     def begin(self, wanted: set[int]) -> None:
-        """Take slots that a command could not have in the last batch, while none is held: this may wait."""
+        """Take shards that a command could not have in the last batch, while none is held: this may wait."""
         self.look()
-        slots = sorted(slot for slot in wanted if slot in self._models.by_slot)
-        if slots:
-            self._take(slots)
+        shards = sorted(shard for shard in wanted if shard in self._models.by_shard)
+        if shards:
+            self._take(shards)
 
     def expect(self, wanted: Sequence[tuple[str | None, Sequence[str]]]) -> None:
         """Take what commands will be about, as far as that is known: the model's name of each, and its decisions.
@@ -560,37 +560,37 @@ class Entrance:
             self._store.expect(named[0], [each for one in named[1:] for each in one])
 
     def _alone(self, name: str | None) -> list[int]:
-        """The slots that any command about a model takes; which of several it takes, its key will say."""
+        """The shards that any command about a model takes; which of several it takes, its key will say."""
         model = self._models.by_name.get(name or "")
         return sorted(_family(model)) if model is not None and len(model.parts) == 1 else []
 
     def enter(self, *models: Served) -> bool:
-        """Take the slots of models and of those that stand beside them; whether there was news in any."""
+        """Take the shards of models and of those that stand beside them; whether there was news in any."""
         news = False
-        while new := sorted({slot for model in models for slot in _family(model)} - self._held):
+        while new := sorted({shard for model in models for shard in _family(model)} - self._held):
             self.wanted.update(new)
             news |= self._take(new)
         return news
 
-    def made(self, slot: int) -> None:
-        """A slot that the open batch has made is its own."""
-        self._held.add(slot)
+    def made(self, shard: int) -> None:
+        """A shard that the open batch has made is its own."""
+        self._held.add(shard)
 
     def end(self, *, committed: bool) -> None:
         """The batch has ended: others may write."""
         if not committed:
             self.number = -1
         else:
-            for slot in self._held:
-                if (model := self._models.by_slot.get(slot)) is not None:
+            for shard in self._held:
+                if (model := self._models.by_shard.get(shard)) is not None:
                     model.caught = model.seq
         self._held.clear()
 
-    def _take(self, slots: list[int]) -> bool:
-        self._store.enter(*slots)
-        self._held.update(slots)
-        self.look()  # whoever makes a model beside another holds that one's slot: this is how it becomes known
-        news = [self._heed(self._models.by_slot[slot]) for slot in slots]
+    def _take(self, shards: list[int]) -> bool:
+        self._store.enter(*shards)
+        self._held.update(shards)
+        self.look()  # whoever makes a model beside another holds that one's shard: this is how it becomes known
+        news = [self._heed(self._models.by_shard[shard]) for shard in shards]
         return any(news)
 
     def _heed(self, model: Served) -> bool:
@@ -598,25 +598,25 @@ class Entrance:
         if (seq := model.seq) == model.caught:
             return False
         model.others = seq
-        if seq < model.caught or not self._store.kinds(model.slot, model.caught) <= ORDINARY:
+        if seq < model.caught or not self._store.kinds(model.shard, model.caught) <= ORDINARY:
             self._renew(model)
         elif model.hashed is not None:
-            model.hashed.follow(self._store, model.slot, model.caught)
+            model.hashed.follow(self._store, model.shard, model.caught)
         model.caught = seq
         return True
 
     def _renew(self, model: Served) -> None:
         """Let go of all that is in memory of a model whose past, or whose settings, others changed."""
-        self._learners.leave_all(model.slot)
+        self._learners.leave_all(model.shard)
         self._events.let_go(model)
         self._recent.clear()
         model.scaled.clear()
         model.rewritten += 1
         if model.hashed is not None and model.blueprint.dim is not None:
-            model.hashed = HashedNames.read(self._store, model.slot, model.blueprint.dim)
+            model.hashed = HashedNames.read(self._store, model.shard, model.blueprint.dim)
 
 
 def _family(model: Served) -> set[int]:
     """A model with its champion, and with all that stand beside that one and still decide."""
     first = model.leader if model.leader is not None else model
-    return {model.slot, first.slot, *(each.slot for each in first.beside)}
+    return {model.shard, first.shard, *(each.shard for each in first.beside)}

@@ -2,7 +2,7 @@
 
 Names in events of others that are there only because one key has sent a number.
 
-A record that lacks a number which the table of its slot knows has a feature that says so, "pay (missing)", and crosses
+A record that lacks a number which the table of its shard knows has a feature that says so, "pay (missing)", and crosses
 of it. If only one key has sent that number, and is forgotten, these features leave the records of others too.
 
 What is left of a log without one of its keys: what the service would have written of the others.
@@ -71,7 +71,7 @@ _NOTHING = Names()
 
 
 class Mentions:
-    """Follows the events of a slot, and takes those names out of them, in the order of the log.
+    """Follows the events of a shard, and takes those names out of them, in the order of the log.
 
     Parameters
     ----------
@@ -233,6 +233,7 @@ class Mentions:
         if not self._indicators:
             return context, None
         shared = {column_at(name, place, context.dim) for place, name in self._called.items() if place >= context.dim}
+        shared.update(context.forgotten.tolist())
         used = [i for i in np.unique(context.indices).tolist() if i in self._called and i not in shared]
         columns = [i for i in used if self._goes(self._called[i])]
         gone = np.array([self._goes(name, context.names) for name in context.names], np.bool_)
@@ -250,19 +251,19 @@ def _placed(places: Any, gone: NDArray[np.bool_] | None) -> Any:
 
 #: Events that leave what is in memory true; after all others it is read anew.
 _QUIET = ORDINARY | {ERASED, "archived", "revived", "renamed", "retained"}
-#: How many learners of a slot stay in memory, and after how many events what its keys share is written aside.
+#: How many learners of a shard stay in memory, and after how many events what its keys share is written aside.
 _HELD, _ASIDE = 4_096, 2_048
 #: How many states of what keys share are kept.
 _KEPT = 3
 
 
 class Remainder:
-    """The log of a slot without a key, up to a point that moves on.
+    """The log of a shard without a key, up to a point that moves on.
 
     Parameters
     ----------
     family
-        Where it is asked what other slots would have been.
+        Where it is asked what other shards would have been.
     model
         Whose log it is.
 
@@ -277,7 +278,7 @@ class Remainder:
     shared = False
 
     def __init__(self, family: Remainders, model: Served) -> None:
-        self._family, self._model, self._slot, self._key = family, model, model.slot, family.key
+        self._family, self._model, self._shard, self._key = family, model, model.shard, family.key
         self._states: dict[str | None, list[State]] = {}
         self._cache = LearnerCache(self, Undo(), _HELD)
         self._mentions: dict[int, Mentions] = {}  # by the table of names that they are about
@@ -288,9 +289,9 @@ class Remainder:
         self._moved: set[str] = set()
         self.rewrites: dict[int, bytes] = {}
         self.keys: set[str] = set()
-        own = family.first(model.slot)
+        own = family.first(model.shard)
         self._own = own.seq if own is not None else 1 << 62  # the first event of the key
-        base = family.reading.base(model.slot)
+        base = family.reading.base(model.shard)
         floor = base.seq if base is not None else 0
         brought = own is not None and own.type in ("imported", "promoted")
         self.first = floor + 1 if brought else self._own  #: the first event that may come out differently
@@ -305,7 +306,7 @@ class Remainder:
         if not self._grouped:
             self.position = max(self.position, upto)
         while self.position < upto:
-            chunk = self._family.reading.events(self._slot, self.position, 256)
+            chunk = self._family.reading.events(self._shard, self.position, 256)
             self._family.told(self._model, self.position)
             for event in chunk:
                 if event.seq <= upto:
@@ -331,7 +332,7 @@ class Remainder:
     def _now(self) -> Served:
         """The model as it was at this point."""
         if self._stale:
-            self._cache.leave_all(self._slot)
+            self._cache.leave_all(self._shard)
             self._stale = False
         past = tuple(era for era in self._model.past if era.until <= self.position)
         later = [era.blueprint for era in self._model.past if era.until > self.position]
@@ -365,7 +366,7 @@ class Remainder:
             self._aside = event.seq
             self.position = event.seq
             if (group := self.group()) is not None:
-                self.publish(self._slot, None, event.seq, group.to_bytes())
+                self.publish(self._shard, None, event.seq, group.to_bytes())
 
     def _rewrite(self, event: Event, body: bytes | None) -> None:
         if body is not None and body != event.body:
@@ -403,9 +404,9 @@ class Remainder:
 
     def _may_begin(self, event: Event, key: str) -> bool:
         """Whether a key can begin with an event: its first one, or one after something was rolled back."""
-        if any(each.type == "rolled_back" for each in self.rewinds(self._slot)):
+        if any(each.type == "rolled_back" for each in self.rewinds(self._shard)):
             return True
-        first = next(self._family.reading.of_key(self._slot, key), None)
+        first = next(self._family.reading.of_key(self._shard, key), None)
         return first is not None and first.seq == event.seq
 
     # What came from elsewhere
@@ -438,7 +439,7 @@ class Remainder:
         """
         known = Group.from_bytes(group, self._model.at(event.seq), f"event {event.seq}")
         kept, numbers, whose = set[int](), set[str](), True
-        for other, _ in self._family.reading.changes(self._slot, event.seq):
+        for other, _ in self._family.reading.changes(self._shard, event.seq):
             if other.type != "imported" or known.table is None:
                 break
             if other.key == self._key:
@@ -484,7 +485,7 @@ class Remainder:
 
     def _made(self, decision: str) -> Event | None:
         row = self._family.reading.decision(decision)
-        return self._family.reading.event(row.slot, row.seq) if row is not None and row.slot == self._slot else None
+        return self._family.reading.event(row.shard, row.seq) if row is not None and row.shard == self._shard else None
 
     def _number(self, seq: int) -> int:
         """Which table of names is in force at an event: a promotion brings one, a rollback beyond it the one before."""
@@ -495,7 +496,7 @@ class Remainder:
             if era.by == "promoted":
                 numbers.append(max(numbers) + 1)
             else:
-                back = self._family.reading.event(self._slot, era.until)
+                back = self._family.reading.event(self._shard, era.until)
                 version = codec.read_fields(back.body, back.seq).get("version", 0) if back is not None else 0
                 earlier = [i for i, each in enumerate(self._model.past) if version < each.version]
                 numbers.append(numbers[earlier[0]] if earlier and earlier[0] < len(numbers) else numbers[-1])
@@ -512,62 +513,62 @@ class Remainder:
         body = self.rewrites.get(event.seq)
         return event if body is None else event._replace(body=body)
 
-    def base(self, slot: int) -> Base | None:
+    def base(self, shard: int) -> Base | None:
         """Where the log begins, if not with its first event."""
-        return self._family.reading.base(slot)
+        return self._family.reading.base(shard)
 
-    def base_state(self, slot: int, key: str | None) -> BaseState | None:
+    def base_state(self, shard: int, key: str | None) -> BaseState | None:
         """What a learner had become at the base."""
-        return self._family.reading.base_state(slot, key)
+        return self._family.reading.base_state(shard, key)
 
-    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+    def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version or amended settings."""
-        for event, made in self._family.reading.changes(slot, after, key):
+        for event, made in self._family.reading.changes(shard, after, key):
             if event.seq > self.position:
                 return
             if event.key != self._key:
                 yield self._as_left(event), None if made is None else self._as_left(made)
 
-    def rewinds(self, slot: int) -> list[Event]:
+    def rewinds(self, shard: int) -> list[Event]:
         """The events that take back what earlier ones did."""
-        found = self._family.reading.rewinds(slot)
+        found = self._family.reading.rewinds(shard)
         return [event for event in found if event.seq <= self.position and event.key != self._key]
 
-    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+    def of_key(self, shard: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
-        events = self._family.reading.of_key(slot, key)
+        events = self._family.reading.of_key(shard, key)
         return map(self._as_left, takewhile(lambda event: event.seq <= self.position, events))
 
-    def forgotten(self, slot: int) -> int:
+    def forgotten(self, shard: int) -> int:
         """No state is given here that holds anything forgotten."""
         return 0
 
-    def version_at(self, slot: int, seq: int) -> int:
+    def version_at(self, shard: int, seq: int) -> int:
         """The version after an event."""
-        return self._family.reading.version_at(slot, seq)
+        return self._family.reading.version_at(shard, seq)
 
-    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
+    def last_number(self, shard: int, key: str | None, upto: int | None = None) -> int:
         """The number of a learner's latest decision up to this point."""
-        return self._family.reading.last_number(slot, key, min(self.position, self.position if upto is None else upto))
+        return self._family.reading.last_number(shard, key, min(self.position, self.position if upto is None else upto))
 
-    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states of what was followed so far; and those that are older than all that could come out differently."""
         yield from self._states.get(key, ())
         if key is None:
-            forgotten = self._family.reading.forgotten(slot)
-            for state in self._family.reading.states(slot):
+            forgotten = self._family.reading.forgotten(shard)
+            for state in self._family.reading.states(shard):
                 if forgotten <= state.seq < self.first:
                     yield state
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+    def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event."""
         state = State(seq, content, f"what was left after event {seq}", True, len(content), time.time())
         self._states[key] = [state, *self._states.get(key, ())][: _KEPT if key is None else 1]
         return True
 
-    def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
+    def look(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
         """The keys, but for the one that is forgotten."""
-        return [row for row in self._family.reading.look(question, slot, **values) if row != (self._key,)]
+        return [row for row in self._family.reading.look(question, shard, **values) if row != (self._key,)]
 
 
 def _has_numbers(event: Event) -> bool:
@@ -585,8 +586,8 @@ class Remainders:
 
     Parameters
     ----------
-    slots
-        All models by slot.
+    shards
+        All models by shard.
     key
         Who is forgotten.
     progress
@@ -598,43 +599,43 @@ class Remainders:
         What is followed: what is committed; in the last step, what the open batch has written too.
     """
 
-    def __init__(self, slots: Mapping[int, Served], key: str, progress: Progress | None = None) -> None:
+    def __init__(self, shards: Mapping[int, Served], key: str, progress: Progress | None = None) -> None:
         self.key = key
         self.reading: Reading
         self._lineage: Sequence[Lineage] = ()
-        self._slots = slots
+        self._shards = shards
         self._progress = progress
         self._main: dict[int, Remainder] = {}
         self._earlier: dict[tuple[int, int], Remainder] = {}
-        self._pasts: dict[int, tuple[int, int]] = {}  # of each slot, how often its past had been changed at first
+        self._pasts: dict[int, tuple[int, int]] = {}  # of each shard, how often its past had been changed at first
 
     def follow(self, reading: Reading, models: Sequence[Served]) -> dict[int, Remainder]:
-        """Follow the logs of models to their ends, or go on with that; what is left of each, by slot."""
+        """Follow the logs of models to their ends, or go on with that; what is left of each, by shard."""
         self.reading, self._lineage = reading, reading.lineage()
-        self._main = {slot: each for slot, each in self._main.items() if each.touched}  # others may be by now
-        later = {row.slot for row in self._lineage}
+        self._main = {shard: each for shard, each in self._main.items() if each.touched}  # others may be by now
+        later = {row.shard for row in self._lineage}
         found = {}
-        for model in sorted(models, key=lambda each: each.slot not in later):
-            counts = reading.counts(model.slot)
-            found[model.slot] = self._of(model, counts.seq if counts is not None else 0)
+        for model in sorted(models, key=lambda each: each.shard not in later):
+            counts = reading.counts(model.shard)
+            found[model.shard] = self._of(model, counts.seq if counts is not None else 0)
         return found
 
     def fresh(self) -> bool:
         """Whether nobody has changed the past of what was followed since."""
-        return all(_past(self._slots[slot]) == past for slot, past in self._pasts.items())
+        return all(_past(self._shards[shard]) == past for shard, past in self._pasts.items())
 
     def _of(self, model: Served, upto: int) -> Remainder:
-        """What is left of a slot, up to an event."""
-        found = self._main.get(model.slot)
+        """What is left of a shard, up to an event."""
+        found = self._main.get(model.shard)
         if found is None:
-            self._pasts.setdefault(model.slot, _past(model))
-            found = self._main[model.slot] = Remainder(self, model)
+            self._pasts.setdefault(model.shard, _past(model))
+            found = self._main[model.shard] = Remainder(self, model)
         found.advance(upto)
         return found
 
-    def first(self, slot: int) -> Event | None:
-        """The first event of the key in a slot."""
-        return next(self.reading.of_key(slot, self.key), None)
+    def first(self, shard: int) -> Event | None:
+        """The first event of the key in a shard."""
+        return next(self.reading.of_key(shard, self.key), None)
 
     def told(self, model: Served, position: int) -> None:
         """Tell how far it is; stops if somebody wants that."""
@@ -644,35 +645,35 @@ class Remainders:
             self._progress.done, self._progress.of = position, model.seq
 
     def source(self, model: Served, event: Event, fields: Mapping[str, Any]) -> Remainder | None:
-        """What is left of the slot that an event took something over from, at that point; None if nobody knows."""
-        slot, seq = self._origin(model, event, fields)
-        if slot is None or (other := self._slots.get(slot)) is None:
+        """What is left of the shard that an event took something over from, at that point; None if nobody knows."""
+        shard, seq = self._origin(model, event, fields)
+        if shard is None or (other := self._shards.get(shard)) is None:
             return None
-        if self.reading.base_state(slot, self.key) is not None:
+        if self.reading.base_state(shard, self.key) is not None:
             raise Retained(
                 f"events of key {self.key!r} are in the base state of a model that another one began with",
                 "nobody can take them out of that any more; shorten retention only as far as you will not need to",
             )
-        known = self._main.get(slot)
+        known = self._main.get(shard)
         if known is None or known.position <= seq:
             return self._of(other, seq)
-        if (earlier := self._earlier.get((slot, seq))) is None:
+        if (earlier := self._earlier.get((shard, seq))) is None:
             self._earlier.clear()
-            earlier = self._earlier[slot, seq] = Remainder(self, other)
+            earlier = self._earlier[shard, seq] = Remainder(self, other)
             earlier.advance(seq)
         return earlier
 
     def _origin(self, model: Served, event: Event, fields: Mapping[str, Any]) -> tuple[int | None, int]:
-        """The slot that an event took something over from, and the last event of that."""
+        """The shard that an event took something over from, and the last event of that."""
         if (told := fields.get("of")) is not None:
             return int(told[0]), int(told[1])
-        rows = [row for row in self._lineage if row.slot == model.slot]  # logs from before events said so
+        rows = [row for row in self._lineage if row.shard == model.shard]  # logs from before events said so
         names = {era.source for era in model.past if era.by == "promoted"}
         said = str(fields.get("source", ""))
         if not rows or not (said.startswith("a copy of ") or said in names):
             return None, 0
         if len(rows) > 1:
-            called = [row for row in rows if said.removeprefix("a copy of ") == self._slots[row.source].name]
+            called = [row for row in rows if said.removeprefix("a copy of ") == self._shards[row.source].name]
             rows = called if len(called) == 1 else []
         return (rows[0].source, rows[0].seq) if rows else (None, 0)
 

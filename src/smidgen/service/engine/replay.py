@@ -286,22 +286,22 @@ class Kept:
         return version > self._elsewhere and self._undone.keeps(version)
 
 
-def rewinds(reading: History, slot: int) -> list[Rewind]:
-    """The events of a slot that take back."""
-    return [_rewind(event) for event in reading.rewinds(slot)]
+def rewinds(reading: History, shard: int) -> list[Rewind]:
+    """The events of a shard that take back."""
+    return [_rewind(event) for event in reading.rewinds(shard)]
 
 
-def undone(reading: History, slot: int) -> Undone:
-    """What was taken back in the log of a slot."""
-    return Undone(rewinds(reading, slot))
+def undone(reading: History, shard: int) -> Undone:
+    """What was taken back in the log of a shard."""
+    return Undone(rewinds(reading, shard))
 
 
-def brought_back(reading: History, slot: int, decision: str) -> int | None:
+def brought_back(reading: History, shard: int, decision: str) -> int | None:
     """The version whose answer to a decision counts again, since a rollback undid its retraction; None if none does."""
-    mine = [_rewind(event) for event in reading.rewinds(slot) if event.decision == decision]
+    mine = [_rewind(event) for event in reading.rewinds(shard) if event.decision == decision]
     if not mine:
         return None
-    gone = undone(reading, slot)
+    gone = undone(reading, shard)
     return next((each.version for each in reversed(mine) if each.by in gone and each.version not in gone), None)
 
 
@@ -343,7 +343,7 @@ def _heard(learner: Learner, decision: Decision | None, told: Any, key: str | No
         return learner
     if decision is None:
         raise InvalidRecord("it answers a decision that is not in the log", "give all of the log")
-    learner.learn(decision, told)
+    learner.learn(learner.adopt(decision), told)  # its settings may have been amended since
     return learner
 
 
@@ -351,7 +351,7 @@ def _heard(learner: Learner, decision: Decision | None, told: Any, key: str | No
 def _taught(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """Examples whose answers are known, or what came of the decision that was shown in the place of the learner's."""
     if isinstance(told, Lesson):
-        told.give(learner, decision)
+        told.give(learner, None if decision is None else learner.adopt(decision))
         return learner
     for context, answer in told:
         learner.teach(context, answer)

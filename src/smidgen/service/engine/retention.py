@@ -27,7 +27,7 @@ from smidgen.service.errors import Busy
 from smidgen.service.log import codec
 from smidgen.service.log.base import RETAINED, Base, BaseState, Carried, state_digest
 from smidgen.service.log.events import ERASED, present_digest
-from smidgen.service.schemas import RetainedReply, SlotRetained
+from smidgen.service.schemas import RetainedReply, ShardRetained
 from smidgen.service.storage.protocol import Reading
 
 
@@ -79,32 +79,32 @@ def planned(reading: Reading, model: Served, before: float, now: float) -> Plan 
     before, now
         Seconds since 1970.
     """
-    slot, rewritten = model.slot, model.rewritten
-    counts, old = reading.counts(slot), reading.base(slot)
+    shard, rewritten = model.shard, model.rewritten
+    counts, old = reading.counts(shard), reading.base(shard)
     first, last = old.seq if old is not None else 0, counts.seq if counts is not None else 0
-    passed = _passed(reading, slot, first, last_before(reading, slot, first, last, before))
+    passed = _passed(reading, shard, first, last_before(reading, shard, first, last, before))
     seq = passed.last
-    made = reading.event(slot, seq) if seq > first and passed.anything else None
+    made = reading.event(shard, seq) if seq > first and passed.anything else None
     if made is None:
         return None
-    version = reading.version_at(slot, seq)
-    reaching = [each.by for each in rewinds(reading, slot) if each.first <= version < each.by]
-    decisions, late = reading.under(slot, seq)
-    body = _settings(reading, slot, old, passed)
+    version = reading.version_at(shard, seq)
+    reaching = [each.by for each in rewinds(reading, shard) if each.first <= version < each.by]
+    decisions, late = reading.under(shard, seq)
+    body = _settings(reading, shard, old, passed)
     base = Base(seq, version, made.chain, now, decisions, late, max([version, *reaching]), body)
     keys: tuple[str | None, ...] = (None,)
     if model.keyed:
-        known = {key for (key,) in reading.look("keys", slot, prefix="", limit=1 << 31)}
+        known = {key for (key,) in reading.look("keys", shard, prefix="", limit=1 << 31)}
         keys = tuple(sorted(known & passed.keys if not passed.amendments else known))
         keys = (*keys, None) if model.origin.grouped else keys  # what they share
-    carried = tuple(carry(reading, slot, reading.crossing(slot, seq, now, seq)))
+    carried = tuple(carry(reading, shard, reading.crossing(shard, seq, now, seq)))
     return Plan(base, carried, keys, last, rewritten)
 
 
-def carry(reading: Reading, slot: int, seqs: list[int]) -> Iterator[Carried]:
+def carry(reading: Reading, shard: int, seqs: list[int]) -> Iterator[Carried]:
     """These decisions with the digests of their events."""
     for seq in seqs:
-        if (event := reading.event(slot, seq)) is not None:
+        if (event := reading.event(shard, seq)) is not None:
             yield Carried(seq, present_digest(event))
 
 
@@ -122,7 +122,7 @@ def states(reading: Reading, model: Served, plan: Plan, progress: Progress) -> I
     progress
         Told how far it is.
     """
-    gone, seq = undone(reading, model.slot), plan.base.seq
+    gone, seq = undone(reading, model.shard), plan.base.seq
     for count, key in enumerate(plan.keys):
         if progress.stopped:
             raise Busy("the service is stopping", "try again in a moment")
@@ -130,7 +130,7 @@ def states(reading: Reading, model: Served, plan: Plan, progress: Progress) -> I
             content, number = recovery.at(reading, model, gone, seq).to_bytes(), 0
         else:
             learner = _folded(reading, model, key, gone, seq, Progress(progress.what) if model.keyed else progress)
-            number = reading.last_number(model.slot, key, seq)
+            number = reading.last_number(model.shard, key, seq)
             learner.reserve(number)
             content = learner.to_bytes()
         yield BaseState(key, seq, number, state_digest(key, seq, number, content), content)
@@ -143,18 +143,22 @@ def _folded(reading: Reading, model: Served, key: str | None, gone: Undone, seq:
     found, start = state_of(reading, model, key, gone, seq), None
     learner, first, fresh = (*found, False) if found is not None else first_of(reading, model, key)
     if fresh and key is not None and model.origin.shared_start is not None:
-        start = find_begun(reading.of_key(model.slot, key), gone.begins_anew)
-    changes = progress.watch(reading.changes(model.slot, first, key), first, seq)
+        start = find_begun(reading.of_key(model.shard, key), gone.begins_anew)
+    changes = progress.watch(reading.changes(model.shard, first, key), first, seq)
     return follow(learner, changes, gone, key, start)[0]
 
 
-def last_before(reading: Reading, slot: int, first: int, last: int, before: float) -> int:
+def last_before(reading: Reading, shard: int, first: int, last: int, before: float) -> int:
     """The last event before a time, by halving; the times of erased events are not known."""
     low, high = first, last + 1  # up to low all are older, from high on none
     while high - low > 1:
         middle = (low + high) // 2
         told = next(
-            (event for event in reading.events(slot, middle - 1, 64) if event.type != ERASED or event.salt is not None),
+            (
+                event
+                for event in reading.events(shard, middle - 1, 64)
+                if event.type != ERASED or event.salt is not None
+            ),
             None,
         )
         if told is not None and told.seq < high and told.at < before:
@@ -166,10 +170,10 @@ def last_before(reading: Reading, slot: int, first: int, last: int, before: floa
     return low
 
 
-def _passed(reading: Reading, slot: int, first: int, last: int) -> _Passed:
+def _passed(reading: Reading, shard: int, first: int, last: int) -> _Passed:
     found, after = _Passed(last=first), first
     while after < last:
-        chunk = reading.events(slot, after, min(1000, last - after))
+        chunk = reading.events(shard, after, min(1000, last - after))
         for event in chunk:
             if event.type == "promoted":  # the settings before it are its own: a base lies before it, or not at all
                 return found
@@ -185,13 +189,13 @@ def _passed(reading: Reading, slot: int, first: int, last: int) -> _Passed:
     return found
 
 
-def _settings(reading: Reading, slot: int, old: Base | None, passed: _Passed) -> bytes:
+def _settings(reading: Reading, shard: int, old: Base | None, passed: _Passed) -> bytes:
     """What the first event said, and the amendments since."""
     told: dict[str, Any]
     if old is not None:
         told = read(old)
     else:
-        created = reading.event(slot, 1)
+        created = reading.event(shard, 1)
         if created is None or created.type != "created":
             raise InvalidRecord("the log does not begin with the model's settings", "restore it from a backup")
         told = codec.read_fields(created.body, 1)
@@ -215,22 +219,25 @@ STAGED, TIDIED = 64, 500
 class Retention(Commands):
     """The bases of all models."""
 
-    def stage(self, model: Served, states: Sequence[BaseState], *, first: bool) -> None:
-        """Write states aside; the first ones drop what an attempt that failed has left."""
+    def stage(self, model: Served, plan: Plan, states: Sequence[BaseState], *, first: bool) -> None:
+        """Write states aside; the first ones drop what an attempt that failed has left.
+
+        States that were folded before a key was forgotten are refused: nobody may come to erase them.
+        """
         self._models.hold(model)
+        _refuse_changed(model, plan)
         if first:
-            self._store.unstage(model.slot)
-        self._store.stage(model.slot, states)
+            self._store.unstage(model.shard)
+        self._store.stage(model.shard, states)
 
     def take(self, model: Served, plan: Plan) -> RetainedReply:
         """Put a base in force whose states are staged."""
         self._models.hold(model)
         base = plan.base
-        if model.rewritten != plan.rewritten:
-            raise Busy(f"the past of {model.name!r} was changed meanwhile", "try again")
-        old = self._store.base(model.slot)
+        _refuse_changed(model, plan)
+        old = self._store.base(model.shard)
         carried = self._carried(model, plan)
-        self._store.rebase(model.slot, base, carried, self._clock())
+        self._store.rebase(model.shard, base, carried, self._clock())
         self._recent.clear()
         model.rewritten += 1
         return RetainedReply(
@@ -244,27 +251,32 @@ class Retention(Commands):
     def nothing(self, model: Served) -> RetainedReply:
         """There is nothing old enough."""
         self._models.hold(model)
-        base = self._store.base(model.slot)
+        base = self._store.base(model.shard)
         return RetainedReply(
             base=base.seq if base is not None else 0,
             base_version=base.version if base is not None else 0,
             folded=0,
-            kept=len(self._store.carried(model.slot)),
+            kept=len(self._store.carried(model.shard)),
             model_version=model.version,
         )
 
     @staticmethod
-    def together(slots: Sequence[RetainedReply]) -> RetainedReply:
-        """Where the log of a model begins, told from its slots."""
-        if len(slots) == 1:
-            return slots[0]
-        each = [msgspec.convert(slot, SlotRetained, from_attributes=True) for slot in slots]
-        sums = {name: sum(getattr(one, name) for one in each) for name in SlotRetained.__struct_fields__}
-        return RetainedReply(slots=each, **sums)
+    def together(shards: Sequence[RetainedReply]) -> RetainedReply:
+        """Where the log of a model begins, told from its shards."""
+        if len(shards) == 1:
+            return shards[0]
+        each = [msgspec.convert(shard, ShardRetained, from_attributes=True) for shard in shards]
+        sums = {name: sum(getattr(one, name) for one in each) for name in ShardRetained.__struct_fields__}
+        return RetainedReply(shards=each, **sums)
 
     def _carried(self, model: Served, plan: Plan) -> list[Carried]:
         """What the plan carries, and what events that came since are about."""
         known = {kept.seq for kept in plan.carried}
-        later = self._store.crossing(model.slot, plan.base.seq, plan.base.at, plan.seen)
-        new = carry(self._store, model.slot, [seq for seq in later if seq not in known])
+        later = self._store.crossing(model.shard, plan.base.seq, plan.base.at, plan.seen)
+        new = carry(self._store, model.shard, [seq for seq in later if seq not in known])
         return sorted([*plan.carried, *new])
+
+
+def _refuse_changed(model: Served, plan: Plan) -> None:
+    if model.rewritten != plan.rewritten:
+        raise Busy(f"the past of {model.name!r} was changed meanwhile", "try again")

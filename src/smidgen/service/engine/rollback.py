@@ -23,7 +23,7 @@ from smidgen.service.engine.stories import find_decision, refuse_beside
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import Conflict, Erased, Impossible, Retained
 from smidgen.service.log.events import stamp
-from smidgen.service.schemas import SlotUndone, UndoneReply
+from smidgen.service.schemas import ShardUndone, UndoneReply
 from smidgen.service.storage.protocol import Reading
 from smidgen.service.storage.records import DecisionRow, Verdict
 
@@ -59,24 +59,24 @@ class Undoing(Commands):
         refuse_beside(id, row.beside)
         if row.version is None:
             raise Conflict(f"nothing was learnt of decision {id}", "there is nothing to take back")
-        if row.version in undone(self._store, row.slot):
+        if row.version in undone(self._store, row.shard):
             raise Conflict(f"what was learnt of decision {id} was taken back before", "the model went back beyond it")
         others = [each for each in self._store.beside(id) if each.version is not None]
-        self._models.hold(*(self._models.by_slot[each.slot] for each in others))
+        self._models.hold(*(self._models.by_shard[each.shard] for each in others))
         for each in (row, *others):
-            self._refuse_promoted(self._models.by_slot[each.slot], each)
+            self._refuse_promoted(self._models.by_shard[each.shard], each)
         key, now = self._log.key(model, row.seq), self._clock()
-        verdict = self._store.retracted(row.slot, row.id, now, key)
+        verdict = self._store.retracted(row.shard, row.id, now, key)
         self._recent.drop(id)
         ready = ready if ready is not None and ready.rewritten == model.rewritten else None
         model.rewritten += 1
         self._learn_anew(model, key, verdict, ready)
         for other in others:  # those who were taught it
-            if other.version is not None and other.version not in undone(self._store, other.slot):
-                self._store.retracted(other.slot, other.id, now, key)
-                self._learners.leave(self._models.by_slot[other.slot], key)
-                self._models.by_slot[other.slot].rewritten += 1
-        return UndoneReply(model_version=verdict.version, slot=model.told_slot)
+            if other.version is not None and other.version not in undone(self._store, other.shard):
+                self._store.retracted(other.shard, other.id, now, key)
+                self._learners.leave(self._models.by_shard[other.shard], key)
+                self._models.by_shard[other.shard].rewritten += 1
+        return UndoneReply(model_version=verdict.version, shard=model.told_shard)
 
     def roll_back(
         self, name: str, version: int | None, ready: Folded | None = None, *, then: float | None = None
@@ -89,26 +89,26 @@ class Undoing(Commands):
             raise Impossible(f"the time is {stamp(then)}, and that is still to come", "give one that has passed")
         if version is not None and len(model.parts) > 1:
             raise Impossible(
-                f"the model {name!r} has {len(model.parts)} slots, and each counts versions of its own",
+                f"the model {name!r} has {len(model.parts)} shards, and each counts versions of its own",
                 'give the moment to go back to, e.g. {"time": "2026-11-17T12:00:00Z"}',
             )
-        made: list[SlotUndone] = []
+        made: list[ShardUndone] = []
         for part in model.parts:
             to = version if version is not None else version_then(self._store, part, then or 0.0)
-            made.append(SlotUndone(to=to, model_version=self._roll_back(part, to, ready)))
+            made.append(ShardUndone(to=to, model_version=self._roll_back(part, to, ready)))
         if len(made) > 1:
-            return UndoneReply(model_version=model.versions, slots=made)
+            return UndoneReply(model_version=model.versions, shards=made)
         return UndoneReply(model_version=model.version, to=UNSET if then is None else made[0].to)
 
     def _roll_back(self, model: Served, version: int, ready: Folded | None) -> int:
-        """The same of a model, or of one slot of it; the version that this makes."""
-        if (base := self._store.base(model.slot)) is not None and version < base.floor:
+        """The same of a model, or of one shard of it; the version that this makes."""
+        if (base := self._store.base(model.shard)) is not None and version < base.floor:
             raise Retained(
                 f"version {version} lies under the base of {model.name!r}, whose events retention has folded and"
                 " erased",
                 f"choose one from {base.floor} to {model.version}, or a time after {stamp(base.at)}",
             )
-        verdict = self._store.rolled_back(model.slot, version, self._clock())
+        verdict = self._store.rolled_back(model.shard, version, self._clock())
         if verdict.status == "unknown":
             raise Impossible(f"there is no version {version}", f"choose one from 0 to {verdict.version}")
         if ready is not None and (ready.rewritten, ready.version) != (model.rewritten, version):
@@ -128,7 +128,7 @@ class Undoing(Commands):
 
     def _refuse_promoted(self, model: Served, row: DecisionRow) -> None:
         """What went into a state that was promoted cannot be taken out of it."""
-        gone = undone(self._store, model.slot)
+        gone = undone(self._store, model.shard)
         for era in model.past:
             if era.by == "promoted" and (row.version or 0) < era.version and era.version not in gone:
                 raise Conflict(
@@ -141,21 +141,21 @@ class Undoing(Commands):
         self._learners.leave(model, key)
         if ready is None or model.keyed or verdict.seq is None:
             return
-        gone = undone(self._store, model.slot)
-        learner, _ = follow(ready.learner, self._store.changes(model.slot, ready.seq), gone)
+        gone = undone(self._store, model.shard)
+        learner, _ = follow(ready.learner, self._store.changes(model.shard, ready.seq), gone)
         self._learners.enter(model, learner, verdict.seq)
         model.saved = -_NEXT  # a snapshot is due: those before the event may hold what is undone
 
 
 def version_then(reading: Reading, model: Served, then: float) -> int:
     """The version that was in force at a moment, in seconds since 1970: that of the last event until then."""
-    base = reading.base(model.slot)
+    base = reading.base(model.shard)
     first = base.seq if base is not None else 0
-    seq = last_before(reading, model.slot, first, model.seq, math.nextafter(then, math.inf))
+    seq = last_before(reading, model.shard, first, model.seq, math.nextafter(then, math.inf))
     if seq == first:
         since = f"its log begins at {stamp(base.at)}" if base is not None else f"it was made {stamp(model.created_at)}"
         raise Impossible(f"nothing is known of {model.name!r} at {stamp(then)}: {since}", "choose a later time")
-    return reading.version_at(model.slot, seq)
+    return reading.version_at(model.shard, seq)
 
 
 def find_to_undo(
@@ -192,10 +192,10 @@ def folded(
     if model.keyed:
         return None
     (type, version), rewritten = take_back, model.rewritten
-    gone = Undone([*rewinds(reading, model.slot), Rewind(type, _NEXT, version, keeps=True)])
+    gone = Undone([*rewinds(reading, model.shard), Rewind(type, _NEXT, version, keeps=True)])
     found = state_of(reading, model, None, gone)
     learner, seq = found if found is not None else first_of(reading, model, None)[:2]
-    changes = reading.changes(model.slot, seq)
+    changes = reading.changes(model.shard, seq)
     if progress is not None:
         changes = progress.watch(changes, seq, model.seq)
     learner, last = follow(learner, changes, gone)

@@ -1,6 +1,6 @@
 """State that the keys of a model share.
 
-What the keys of a slot have in common: the names of its features, and what a newcomer begins with.
+What the keys of a shard have in common: the names of its features, and what a newcomer begins with.
 
 Both are a fold over what all keys have learnt, in the order of the log, beside the folds of the keys. A key needs
 neither to be folded: its events say what it began with, and where its names have their columns.
@@ -40,7 +40,7 @@ from smidgen.service.log import codec
 from smidgen.service.log.events import ERASED, REWINDS, Event
 from smidgen.service.loops.evaluator import Lesson
 
-# The mean of what the keys of a slot have learnt, in whole numbers: whoever leaves, leaves nothing behind.
+# The mean of what the keys of a shard have learnt, in whole numbers: whoever leaves, leaves nothing behind.
 
 #: A weight counts in steps of one sixteen-millionth, up to this size; so a sum of four million keys is exact.
 STEP, LARGEST = 2.0**-24, 65_536.0
@@ -119,7 +119,7 @@ _HINT = "it is made anew from the log"
 
 
 class Group:
-    """What the keys of a slot share.
+    """What the keys of a shard share.
 
     Parameters
     ----------

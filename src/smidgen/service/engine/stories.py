@@ -22,7 +22,7 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     log
         Where it stands.
     models
-        The models by slot.
+        The models by shard.
     name
         The decision's id.
     allowed
@@ -35,10 +35,10 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
         event = log.decision(model, row.seq)
         heard = row.feedback_seq is not None and row.beside is None
         answer = log.answered(model, row.feedback_seq or 0) if heard else None
-        gone = undone(log.reading, row.slot)
-        back = retractions(log.reading, row.slot, gone).get(row.id)
+        gone = undone(log.reading, row.shard)
+        back = retractions(log.reading, row.shard, gone).get(row.id)
         rolled_back = row.version is not None and row.version in gone
-        again = brought_back(log.reading, row.slot, row.id) if row.version is None else None
+        again = brought_back(log.reading, row.shard, row.id) if row.version is None else None
     why_not = None
     if rolled_back:
         why_not = f"a rollback undid it: it was learnt at version {row.version} and does not count any more"
@@ -73,9 +73,9 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     )
 
 
-def retractions(reading: Reading, slot: int, gone: Undone) -> dict[str, Event]:
+def retractions(reading: Reading, shard: int, gone: Undone) -> dict[str, Event]:
     """By decision, the latest event that took back what was learnt of it; not those that a rollback undid."""
-    rewinds = (event for event in reading.rewinds(slot) if event.type == "retracted" and event.decision is not None)
+    rewinds = (event for event in reading.rewinds(shard) if event.type == "retracted" and event.decision is not None)
     return {event.decision or "": event for event in rewinds if event.made is None or event.made not in gone}
 
 
@@ -84,10 +84,10 @@ def find_decision(
 ) -> tuple[DecisionRow, Served]:
     """A decision and its model; one of a model that may not be seen looks unknown."""
     row = log.reading.decision(name)
-    model = models.get(row.slot) if row is not None else None
+    model = models.get(row.shard) if row is not None else None
     if row is None:
-        slot = log.reading.erased_decision(name)
-        model = models.get(slot) if slot is not None else None
+        shard = log.reading.erased_decision(name)
+        model = models.get(shard) if shard is not None else None
         if model is not None and model.seen_by(allowed):
             raise Erased(
                 f"decision {name!r} of the model {model.name!r} is gone: retention has folded it into the base state",

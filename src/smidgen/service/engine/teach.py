@@ -24,7 +24,7 @@ from smidgen.service.engine.context import Commands
 from smidgen.service.engine.model import Served, named_in
 from smidgen.service.engine.replay import Change
 from smidgen.service.engine.shared_state import Group
-from smidgen.service.errors import Conflict, Impossible, refuse_deep
+from smidgen.service.errors import Conflict, Impossible, StorageFailed, Taken, refuse_deep
 from smidgen.service.log import codec
 from smidgen.service.loops.features import lenient_record
 from smidgen.service.loops.registry import loops
@@ -44,7 +44,7 @@ class Lessons(Commands):
             raise Conflict(f"the model {name!r} is archived and learns no more", "create another")
         hashed = digest(body)
         for part in model.parts if body.id is not None else ():
-            if (known := self._store.called(part.slot, body.id or "")) is not None:
+            if (known := self._store.called(part.shard, body.id or "")) is not None:
                 if known.hash != hashed:
                     raise Conflict(f"the id {body.id!r} was used for other examples", "use a new id for new examples")
                 return _taught(part, len(body.examples))
@@ -69,7 +69,7 @@ class Lessons(Commands):
         told = {"id": body.id, "examples": len(lessons), "learn": serialization.encode(lessons), **shared}
         call = (body.id, hashed) if body.id is not None else None
         seq = self._store.append(
-            model.slot, "taught", self._clock(), codec.write(told), key=key, changes=True, call=call
+            model.shard, "taught", self._clock(), codec.write(told), key=key, changes=True, call=call
         )
         self._learners.changed(model, key, held, seq)
         reach("taught")
@@ -105,7 +105,7 @@ class Lessons(Commands):
 
 
 def _taught(model: Served, count: int) -> TaughtReply:
-    return TaughtReply(taught=count, model_version=model.version, slot=model.told_slot)
+    return TaughtReply(taught=count, model_version=model.version, shard=model.told_shard)
 
 
 def _key(model: Served, body: ExamplesBody) -> str | None:
@@ -127,6 +127,8 @@ def _naming(place: int) -> Iterator[None]:
     """A refusal says which example it is about."""
     try:
         yield
+    except (StorageFailed, Taken):  # of the store, not of this example
+        raise
     except SmidgenError as error:
         raise Impossible(f"examples[{place}]: {error.problem}", error.hint) from error
 

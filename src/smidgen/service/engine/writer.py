@@ -40,7 +40,7 @@ class Job:
     told
         The answers so far.
     wanted, tries
-        The slots that it could not have, and how often that was.
+        The shards that it could not have, and how often that was.
     """
 
     commands: Sequence[Callable[[], Any]]
@@ -69,7 +69,7 @@ class Settled(NamedTuple):
 
 
 def nobody(answer: Any, refused: Exception | None) -> None:
-    """Nobody waits: who owns the slots next tries again."""
+    """Nobody waits: who owns the shards next tries again."""
 
 
 def settle(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:
@@ -95,7 +95,7 @@ QUIET_S = 2.0
 PAUSE_S = 0.01
 #: How often it is looked whether other workers made or changed models, or tokens; and after windows, among others.
 LOOK_S, SWEEP_S = 0.05, 0.25
-#: How often a command begins anew because another worker writes to the same slots.
+#: How often a command begins anew because another worker writes to the same shards.
 TRIES = 200
 #: How many seconds of CPU a quick command takes at most.
 QUICK_S = 0.002
@@ -190,10 +190,10 @@ class Writer:
         """
         self._enter(Job((command,), False, done, at_hand, about))
 
-    def own(self, slots: list[int]) -> None:
-        """Look after slots that are this worker's from now on; any thread may say so."""
+    def own(self, shards: list[int]) -> None:
+        """Look after shards that are this worker's from now on; any thread may say so."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._own, slots)
+            self._loop.call_soon_threadsafe(self._own, shards)
 
     @property
     def waiting(self) -> int:
@@ -225,9 +225,9 @@ class Writer:
         """How long nobody looks around, if nobody asks for anything."""
         return PAUSE_S if self.engine.untidy else LOOK_S if self._shared else WATCH_S
 
-    def _own(self, slots: list[int]) -> None:
+    def _own(self, shards: list[int]) -> None:
         if not self._closing:
-            self._queued.append(Job([lambda: self.engine.owned(slots)], False, nobody))
+            self._queued.append(Job([lambda: self.engine.owned(shards)], False, nobody))
             self._soon()
 
     def _enter(self, job: Job) -> None:
@@ -379,7 +379,7 @@ class Writer:
                 more = self.engine.sweep() == SWEPT  # windows that are over come before what is asked now
                 self._swept = 0.0 if more else time.monotonic()
             told = [(job.at_hand() if job.at_hand else None, job.about) for job in batch] if self._shared else []
-            first = 0 if again or (told and any(told[0])) else 1  # once a slot is held, it waits for nobody
+            first = 0 if again or (told and any(told[0])) else 1  # once a shard is held, it waits for nobody
             for place, job in enumerate(batch):
                 if told and place == first:
                     self.engine.expect(told[first:])

@@ -217,7 +217,7 @@ async def story(request: Request) -> Response:
     here = grant.here
     id = request.path_params["id"]
     now = here.engine.clock()
-    lines = await asyncio.to_thread(sentences, here.log, here.engine.slots, id, grant.only, now)
+    lines = await asyncio.to_thread(sentences, here.log, here.engine.shards, id, grant.only, now)
     if (why := in_words(await explained(here, id, grant.only))) is not None:
         lines.append({"at": stamp(now), "text": why})
     return uncached({"decision": id, "lines": lines})
@@ -228,7 +228,7 @@ async def answers(request: Request) -> Response:
     grant = grant_of(request)
     here = grant.here
     id = request.path_params["id"]
-    return uncached(await asyncio.to_thread(offered, here.log, here.engine.slots, id, grant.only))
+    return uncached(await asyncio.to_thread(offered, here.log, here.engine.shards, id, grant.only))
 
 
 async def sample(request: Request) -> Response:
@@ -285,8 +285,8 @@ async def _with_line(here: Service, glance: Glance) -> dict[str, Any]:
 def _lag(reading: Reading, model: Served) -> dict[str, Any]:
     """How long feedback took, over the last ones that were learnt."""
     with reading.moment():
-        each, of = {part.slot: committed(reading, part) for part in model.parts}, LAGS_OF // len(model.parts)
-        asked = (reading.look("waits", slot, after=counts.version - of) for slot, counts in each.items())
+        each, of = {part.shard: committed(reading, part) for part in model.parts}, LAGS_OF // len(model.parts)
+        asked = (reading.look("waits", shard, after=counts.version - of) for shard, counts in each.items())
         spans, seen = [span for rows in asked for (span,) in rows], pooled(list(each.values()))
     counts = [0] * len(LAGS)
     for span in spans:

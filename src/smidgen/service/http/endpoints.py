@@ -84,7 +84,7 @@ def call(method: str, path: str, name: str, **more: Any) -> Callable[[Endpoint],
 KEY = ("key", {"type": "string"})
 LIMIT = ("limit", {"type": "integer", "minimum": 0})
 AFTER = ("after", {"type": "integer", "minimum": 0})
-SLOT = ("slot", {"type": "integer", "minimum": 0})
+SHARD = ("shard", {"type": "integer", "minimum": 0})
 
 
 #: The modules that define calls, loaded by name when the routes are put together.

@@ -25,7 +25,7 @@ _log = logging.getLogger("smidgen.service")
 class Past:
     """Who is at work on which model's past, of this process and of all workers of its store.
 
-    Among workers a lease says who it is, that of the slot with a minus: it ends with the work, or with the worker.
+    Among workers a lease says who it is, that of the shard with a minus: it ends with the work, or with the worker.
     """
 
     def __init__(self) -> None:
@@ -33,10 +33,10 @@ class Past:
 
     @asynccontextmanager
     async def work(self, engine: Engine, model: Served, progress: Progress) -> AsyncIterator[Progress]:
-        """Be the only one who works on the past of a model, or of one slot of it; others wait."""
-        async with self._locks.setdefault(model.slot, asyncio.Lock()):
+        """Be the only one who works on the past of a model, or of one shard of it; others wait."""
+        async with self._locks.setdefault(model.shard, asyncio.Lock()):
             owning = engine.owning
-            lease = await _Lease.taken(engine.store, -model.slot, owning.name) if owning is not None else None
+            lease = await _Lease.taken(engine.store, -model.shard, owning.name) if owning is not None else None
             model.undoing = progress
             if lease is not None:
                 progress.alone = lease.check
@@ -55,7 +55,7 @@ class Past:
 
     @asynccontextmanager
     async def work_on_all(self, engine: Engine, model: Served, progress: Progress) -> AsyncIterator[Progress]:
-        """The same of all slots of a model, taken in their order."""
+        """The same of all shards of a model, taken in their order."""
         async with AsyncExitStack() as stack:
             for part in model.parts:
                 await stack.enter_async_context(self.work(engine, part, progress))
@@ -65,33 +65,33 @@ class Past:
 class _Lease:
     """A lease that is renewed until it is ended."""
 
-    def __init__(self, store: Store, slot: int, name: str, epoch: int) -> None:
-        self._store, self._slot, self._name, self._epoch = store, slot, name, epoch
+    def __init__(self, store: Store, shard: int, name: str, epoch: int) -> None:
+        self._store, self._shard, self._name, self._epoch = store, shard, name, epoch
         self._renewing = asyncio.create_task(self._renew(), name="smidgen lease of a past")
 
     @classmethod
-    async def taken(cls, store: Store, slot: int, name: str) -> _Lease:
+    async def taken(cls, store: Store, shard: int, name: str) -> _Lease:
         """Wait until nobody else is at it."""
-        while not (granted := await asyncio.to_thread(store.lease, name, LEASE_S, slot)):
+        while not (granted := await asyncio.to_thread(store.lease, name, LEASE_S, shard)):
             await asyncio.sleep(RENEW_S / 5)
-        return cls(store, slot, name, granted[slot])
+        return cls(store, shard, name, granted[shard])
 
     def check(self) -> None:
         """Refuse if another worker may have been at it meanwhile: this one was paused for too long."""
-        if self._store.lease(self._name, LEASE_S, self._slot) != {self._slot: self._epoch}:
+        if self._store.lease(self._name, LEASE_S, self._shard) != {self._shard: self._epoch}:
             raise Busy("another worker has taken over the work on the model's past", "try again")
 
     async def end(self) -> None:
         """Let another one be at it."""
         self._renewing.cancel()
         await asyncio.wait([self._renewing])
-        await asyncio.to_thread(self._store.leave, self._name, self._slot)
+        await asyncio.to_thread(self._store.leave, self._name, self._shard)
 
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(RENEW_S)
             try:
-                await asyncio.to_thread(self._store.lease, self._name, LEASE_S, self._slot)
+                await asyncio.to_thread(self._store.lease, self._name, LEASE_S, self._shard)
             except SmidgenError as error:
                 _log.warning("the lease of a model's past could not be renewed: %s", error)
 

@@ -134,8 +134,8 @@ _EVERY_DECISION: dict[str, Any] = {
     "propensity": _NUMBER,
     "expires_at": {"type": "string", "format": "date-time"},
 }
-#: What it has beside, if the model has several slots.
-_SLOT: dict[str, Any] = {"slot": {"type": "integer", "minimum": 0}}
+#: What it has beside, if the model has several shards.
+_SHARD: dict[str, Any] = {"shard": {"type": "integer", "minimum": 0}}
 
 
 def decision() -> dict[str, Any]:
@@ -146,7 +146,7 @@ def decision() -> dict[str, Any]:
         "type": "object",
         "required": list(_EVERY_DECISION),
         "additionalProperties": False,
-        "properties": _EVERY_DECISION | _SLOT | {name: schema for each in properties for name, schema in each.items()},
+        "properties": _EVERY_DECISION | _SHARD | {name: schema for each in properties for name, schema in each.items()},
     }
 
 

@@ -280,9 +280,9 @@ class Service:
     _next: asyncio.Future[None] | None = None
 
     def models(self) -> list[Served]:
-        """The models that are committed, in the order of their making: of each its first slot."""
-        slots = self.engine.slots
-        found = [slots[row.slot] for row in self.reading.models() if row.slot in slots]
+        """The models that are committed, in the order of their making: of each its first shard."""
+        shards = self.engine.shards
+        found = [shards[row.shard] for row in self.reading.models() if row.shard in shards]
         return [model for model in found if model.part == 0]
 
     async def look(self) -> None:
@@ -366,7 +366,7 @@ async def explained(here: Service, id: str, allowed: str | None) -> Contribution
     """
 
     def recorded() -> tuple[Served, DecisionEvent]:
-        row, model = find_decision(here.log, here.engine.slots, id, allowed)
+        row, model = find_decision(here.log, here.engine.shards, id, allowed)
         return model, here.log.decision(model, row.seq)
 
     model, event = await asyncio.to_thread(recorded)

@@ -24,7 +24,7 @@ _log = logging.getLogger("smidgen.service")
 
 
 async def retain(here: Service, name: str, older_than_s: float, token: str | None = None) -> RetainedReply:
-    """Fold the events of a model that are older, put the base in force, and let them be erased; slot by slot.
+    """Fold the events of a model that are older, put the base in force, and let them be erased; shard by shard.
 
     ``token`` is the id of the token by whose call this is done.
     """
@@ -40,7 +40,9 @@ async def _retain(here: Service, model: Served, older_than_s: float, token: str 
             return await here.writer.do(partial(here.engine.retained, model))
         found, count = states(here.reading, model, plan, progress), 0
         while (chunk := await aside(progress, lambda: list(itertools.islice(found, STAGED)))) or not count:
-            await here.writer.do(partial(_then, progress, partial(here.engine.stage, model, chunk, first=not count)))
+            await here.writer.do(
+                partial(_then, progress, partial(here.engine.stage, model, plan, chunk, first=not count))
+            )
             count += 1
 
         def rebase() -> RetainedReply:
@@ -51,7 +53,7 @@ async def _retain(here: Service, model: Served, older_than_s: float, token: str 
 
 
 def _then(progress: Progress, command: Callable[[], T]) -> T:
-    """A command that holds the slot, if nobody else has been at it."""
+    """A command that holds the shard, if nobody else has been at it."""
     progress.alone()
     return command()
 
@@ -60,11 +62,11 @@ async def keep(here: Service) -> None:
     """Look after the retention of all models, again and again; one that fails is told of, and tried again later."""
     loop, next_time = asyncio.get_running_loop(), dict[int, float]()
     while True:
-        for model in list(here.engine.slots.values()):
+        for model in list(here.engine.shards.values()):
             age = model.blueprint.terms.retention_s or here.options.retention_s
-            if age is None or loop.time() < next_time.get(model.slot, 0.0) or not here.engine.owns(model.slot):
+            if age is None or loop.time() < next_time.get(model.shard, 0.0) or not here.engine.owns(model.shard):
                 continue
-            next_time[model.slot] = loop.time() + min(max(age / 10, WATCH_S), SELDOM_S)
+            next_time[model.shard] = loop.time() + min(max(age / 10, WATCH_S), SELDOM_S)
             try:
                 done = await _retain(here, model, age)
             except SmidgenError as error:

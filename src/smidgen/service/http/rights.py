@@ -260,8 +260,8 @@ class Grant:
     def command(self, act: Callable[[str | None], T]) -> Callable[[], T]:
         """A command for the writer; ``act`` is given the only model that the caller may see.
 
-        Where other workers write too, the caller is judged again by the tokens as they are when a slot is entered: what
-        is not allowed is undone, and a command during which a token changed is run again.
+        Where other workers write too, the caller is checked again by the tokens that are valid when a shard is locked:
+        a command that is no longer allowed is undone, and one during which a token changed is run again.
         """
         rule = self.rule
         if self.here.engine.store.shared or rule.signed or rule.partners is not _none:

@@ -62,7 +62,7 @@ async def tell_story(request: Request) -> Response:
     here = grant.here
     id = request.path_params["id"]
     now = here.engine.clock()
-    told = await asyncio.to_thread(tell, here.log, here.engine.slots, id, grant.only, now)
+    told = await asyncio.to_thread(tell, here.log, here.engine.shards, id, grant.only, now)
     return reply(msgspec.structs.replace(told, contributions=await explained(here, id, grant.only)))
 
 

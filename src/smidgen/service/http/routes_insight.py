@@ -14,7 +14,7 @@ from smidgen.errors import SmidgenError
 from smidgen.service.engine.description import committed
 from smidgen.service.engine.model import Served
 from smidgen.service.errors import Impossible
-from smidgen.service.http.endpoints import AFTER, KEY, LIMIT, MODEL, SLOT, call
+from smidgen.service.http.endpoints import AFTER, KEY, LIMIT, MODEL, SHARD, call
 from smidgen.service.http.errors import refused
 from smidgen.service.http.resources import reply, whole_number
 from smidgen.service.http.rights import grant_of
@@ -40,12 +40,12 @@ async def show_health(request: Request) -> Response:
 LINES, BYTES = 1000, 4 << 20
 
 
-@call("GET", MODEL + "/log", "readLog", query=(SLOT, AFTER), media="application/x-ndjson")
+@call("GET", MODEL + "/log", "readLog", query=(SHARD, AFTER), media="application/x-ndjson")
 async def read_log(request: Request) -> Response:
     """The events as lines of JSON.
 
-    Those after one with ?after=N; of a model with several slots ?slot=I&after=N. The numbers ("seq") of a slot have no
-    gaps. If an event is missing, or cannot be read, the lines of the events before it are followed by one last line
+    Those after one with ?after=N; of a model with several shards ?shard=I&after=N. The numbers ("seq") of a shard have
+    no gaps. If an event is missing, or cannot be read, the lines of the events before it are followed by one last line
     {"error": {"code", "message", "hint"}}; if there are none before it, the status is that of the error. An event that
     is gone is "log_damaged"; one that retention erased while it was to be read is "retained".
     """
@@ -94,16 +94,16 @@ def _read(lines: Iterator[bytes]) -> _Chunk:
 
 
 def _wanted(model: Served, request: Request) -> list[Served]:
-    """The slots whose events are asked for."""
+    """The shards whose events are asked for."""
     count, asked = len(model.parts), request.query_params
-    if "slot" in asked:
-        if (slot := whole_number(request, "slot")) >= count:
-            raise Impossible(f"slot is {slot}, and the model has {count}", f"choose one from 0 to {count - 1}")
-        return [model.parts[slot]]
+    if "shard" in asked:
+        if (shard := whole_number(request, "shard")) >= count:
+            raise Impossible(f"shard is {shard}, and the model has {count}", f"choose one from 0 to {count - 1}")
+        return [model.parts[shard]]
     if count > 1 and (after := whole_number(request, "after")):
         raise Impossible(
-            f"after is {after}, and each of the model's {count} slots counts its own events",
-            "say which slot as well: ?slot=0&after=N",
+            f"after is {after}, and each of the model's {count} shards counts its own events",
+            "say which shard as well: ?shard=0&after=N",
         )
     return model.parts
 

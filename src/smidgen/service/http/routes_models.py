@@ -218,9 +218,9 @@ async def forget(request: Request) -> Response:
     key, base = request.path_params["key"], request.query_params.get("base")
     if base not in (None, "drop"):
         raise BadRequest(f"base is {base!r}", 'say "drop", or leave it out')
-    model, slots = here.engine.model(name).of(key), dict(here.engine.slots)
+    model, shards = here.engine.model(name).of(key), dict(here.engine.shards)
     async with here.past.work(here.engine, model, Progress("forget")) as progress:
-        ready = await aside(progress, lambda: folded_without(here.reading, slots, model, key, progress))
+        ready = await aside(progress, lambda: folded_without(here.reading, shards, model, key, progress))
         answer = await grant.do(
             lambda: here.engine.forget(name, key, drop_base=base == "drop", allowed=grant.only, ready=ready)
         )
@@ -256,7 +256,7 @@ async def retract(request: Request) -> Response:
     here = grant.here
     id = request.path_params["id"]
     await here.look()
-    row, model = await asyncio.to_thread(find_to_undo, here.log, here.engine.slots, id, grant.only)
+    row, model = await asyncio.to_thread(find_to_undo, here.log, here.engine.shards, id, grant.only)
     ready = None
     async with here.past.work(here.engine, model, Progress("retract")) as progress:
         if row.version is not None:

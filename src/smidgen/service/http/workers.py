@@ -1,4 +1,4 @@
-"""The workers of a store: who lives, who owns which slot, and how far behind this one is."""
+"""The workers of a store: who lives, who owns which shard, and how far behind this one is."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def note(here: Service) -> Note:
     told = here.metrics.note(here.engine, here.writer)
     if (owning := here.engine.owning) is not None:
         told |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.able}
-        models = list(here.engine.slots.values())
-        told["owned"] = sum(here.engine.owns(model.slot) for model in models)
+        models = list(here.engine.shards.values())
+        told["owned"] = sum(here.engine.owns(model.shard) for model in models)
         told["undoing"] = {each.name: undoing_told(each.undoing) for each in models if each.undoing is not None}
     return told
 
@@ -65,8 +65,8 @@ def lags(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]
     found = []
     for model in here.models():
         if only in (None, model.name):
-            each = {part.slot: committed(here.reading, part) for part in model.parts}
-            behind = (max(0, each[part.slot].seq - max(part.caught, part.seq)) for part in model.parts)
+            each = {part.shard: committed(here.reading, part) for part in model.parts}
+            behind = (max(0, each[part.shard].seq - max(part.caught, part.seq)) for part in model.parts)
             found.append((model.name, pooled(list(each.values())), sum(behind) if here.engine.store.shared else 0))
     return found
 
@@ -74,8 +74,8 @@ def lags(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]
 def described(here: Service, only: str | None = None) -> dict[str, Any]:
     """The workers as the pages show them."""
     seen = [part for model in here.models() if only in (None, model.name) for part in model.parts]
-    slots = {each.slot: each.label for each in seen}
-    owners = {slots[lease.slot]: lease.owner for lease in here.engine.store.leases() if lease.slot in slots}
+    shards = {each.shard: each.label for each in seen}
+    owners = {shards[lease.shard]: lease.owner for lease in here.engine.store.leases() if lease.shard in shards}
     told = [
         {name: each[name] for name in ("worker", "pid", "name", "able", "commits", "commands")} for each in notes(here)
     ]

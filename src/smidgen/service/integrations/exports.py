@@ -75,16 +75,16 @@ def find(name: str) -> Format:
 def wanted(recording: Recording, span: Span) -> Iterator[Line]:
     """The events of a span, in order.
 
-    Spans that follow each other have the events of a slot in the order of their numbers: one that was written a moment
+    Spans that follow each other have the events of a shard in the order of their numbers: one that was written a moment
     before its predecessor, by the clock of another machine, counts when that did. So does one that was forgotten.
     """
     before: dict[int | None, str] = {}
     for event in recording.lines():
-        at, last = event.at, before.get(event.slot, "")
+        at, last = event.at, before.get(event.shard, "")
         if at < last and (event.type == "erased" or _seconds(at, last) <= APART_S):
             at = last
         if event.type not in _BASES:  # when a base was made says nothing of when events were
-            before[event.slot] = at
+            before[event.shard] = at
         if event.seq > span.after and span.since <= at < span.until:
             yield event
 
@@ -95,14 +95,14 @@ def _seconds(first: str, last: str) -> float:
 
 def write_dsjson(recording: Recording, span: Span, path: Path) -> int:
     """A line for each answered decision, in the order of the answers."""
-    slots = rebuild_all(recording)
-    blueprint = next(iter(slots.values())).blueprint
+    shards = rebuild_all(recording)
+    blueprint = next(iter(shards.values())).blueprint
     if blueprint is None or blueprint.loop.name != Loop.CHOOSE or blueprint.feedback != "reward":
         raise Impossible(f"{recording.name} is no log of choices by reward", "export it as ndjson, csv or parquet")
     count = 0
     with path.open("wb") as file:
         for event in wanted(recording, span):
-            rebuilt = slots[event.slot or 0]
+            rebuilt = shards[event.shard or 0]
             if event.type in ("feedback", "expired") and event.status != "late" and _stands(event, rebuilt):
                 made = recording.decision(event.decision or "")
                 if made is not None:
@@ -199,7 +199,7 @@ NDJSON = Format("ndjson", "every event in full, one per line", write_ndjson)
 # Events as rows of a table: what people look at, each in a column of its own.
 
 #: What every reply has, and columns of their own say.
-_COMMON = ("decision", "model", "slot", "model_version", "explored", "propensity", "expires_at")
+_COMMON = ("decision", "model", "shard", "model_version", "explored", "propensity", "expires_at")
 COLUMNS = (
     "seq",
     "type",
@@ -219,8 +219,8 @@ COLUMNS = (
 
 
 def columns(recording: Recording) -> list[str]:
-    """The columns of a log; the slot is one where the model has several."""
-    return [*(["slot"] if recording.slotted else []), *COLUMNS]
+    """The columns of a log; the shard is one where the model has several."""
+    return [*(["shard"] if recording.sharded else []), *COLUMNS]
 
 
 def row(event: Line) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def row(event: Line) -> dict[str, Any]:
     answer = {name: value for name, value in told.items() if name not in _COMMON}
     version = event.model_version if event.model_version is not None else told.get("model_version")
     return {
-        **({"slot": event.slot} if event.slot is not None else {}),
+        **({"shard": event.shard} if event.shard is not None else {}),
         "seq": event.seq,
         "type": event.type,
         "at": event.at,
@@ -266,7 +266,7 @@ def write_parquet(recording: Recording, span: Span, path: Path) -> int:
     """The columns of `rows` and ``line``, the event as NDJSON says it; compressed, a group of rows at a time."""
     arrow, parquet = _arrow()
     whole, real, flag, text = arrow.int64(), arrow.float64(), arrow.bool_(), arrow.string()
-    kinds = {"slot": whole, "seq": whole, "model_version": whole, "propensity": real, "explored": flag}
+    kinds = {"shard": whole, "seq": whole, "model_version": whole, "propensity": real, "explored": flag}
     schema = arrow.schema([*((name, kinds.get(name, text)) for name in columns(recording)), ("line", arrow.binary())])
     count = 0
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:

@@ -129,7 +129,7 @@ def _asked(model: Served, context: dict[str, Any], *, once: bool = False, now: f
 def _answer(model: Served, told: dict[str, Any]) -> dict[str, Any]:
     """An evaluation as the protocol says it."""
     kept = model.blueprint.body.candidates or []
-    wanted = ("decision", "model_version", "propensity", "slot")
+    wanted = ("decision", "model_version", "propensity", "shard")
     metadata = {name: told[name] for name in wanted if told.get(name) is not None}
     return {
         "key": model.name,

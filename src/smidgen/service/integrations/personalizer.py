@@ -1,4 +1,4 @@
-"""The calls of the retired hosted personalisation service, single slot: an app keeps its SDK and changes the address.
+"""The calls of the retired hosted personalisation service, single shard: an app keeps its SDK and changes the address.
 
 ``rank`` is a decision of a choose model that hears rewards, its ``eventId`` the request's id; ``reward`` is feedback,
 ``activate`` is `shown`. The model is the token's, else the one that ``--personalizer`` names. The first rank call
@@ -168,8 +168,8 @@ async def _model(request: Request, *, create: bool = False, required: bool = Tru
 def _decision(here: Service, name: str, request: Request) -> str:
     """The decision of an event; to be asked within a command."""
     event = request.path_params["event"]
-    slots = [part.slot for part in here.engine.entered(name).parts]
-    row = here.engine.store.requested(slots[0], event, *slots[1:])
+    shards = [part.shard for part in here.engine.entered(name).parts]
+    row = here.engine.store.requested(shards[0], event, *shards[1:])
     if row is None:
         raise UnknownDecision(f"there is no event {event!r}", "rank first")
     return row.id

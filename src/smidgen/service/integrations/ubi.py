@@ -128,7 +128,7 @@ def _ours(here: Service, clicked: dict[str, list[str]], allowed: str | None) -> 
     unknown = elsewhere = 0
     for name, objects in clicked.items():
         try:
-            row, model = find_decision(here.log, here.engine.slots, name, allowed)
+            row, model = find_decision(here.log, here.engine.shards, name, allowed)
         except UnknownDecision:
             unknown += len(objects)
             continue

@@ -86,9 +86,9 @@ class Carried(NamedTuple):
 
 
 class Lineage(NamedTuple):
-    """A model that began with what another had learnt: its slot, that of the other, and the other's last event then."""
+    """A copy's origin: its shard, the shard it was copied from, and the last event of that shard at the time."""
 
-    slot: int
+    shard: int
     source: int
     seq: int
 

@@ -21,6 +21,7 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.serialization import UNREADABLE
+from smidgen.service.errors import Impossible
 from smidgen.service.log.events import Event, stamp
 from smidgen.service.schemas import ModelBody
 
@@ -85,7 +86,10 @@ _feedback = msgspec.msgpack.Decoder(FeedbackBody)
 
 def write(body: Any) -> bytes:
     """A body as bytes."""
-    return _encode(body)
+    try:
+        return _encode(body)
+    except OverflowError as error:
+        raise Impossible("a whole number has more than 64 bits", "send a smaller one, or send it as text") from error
 
 
 def read_decision(body: bytes | None, seq: int) -> DecisionBody:
@@ -172,8 +176,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
 
     Attributes
     ----------
-    seq, type, decision, key, at, slot
-        The head of every event; ``written_at`` is its time where a line says it, `at` says it always; the slot, of a
+    seq, type, decision, key, at, shard
+        The head of every event; ``written_at`` is its time where a line says it, `at` says it always; the shard, of a
         model that has several.
     format, model, resolved
         Of ``created`` and ``base``: the format of the log (None: from before it was fixed), the model's settings, and
@@ -192,6 +196,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
         Of events that operators cause: the token by whose call they were written, if there was one.
     amendments, decisions, late
         Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
+    amended
+        Of ``amended``: the settings that changed, as they were sent (``changes`` on the line).
     shared, places, names, start, group, hashed
         What keys share, where names of records went, and names of hashed features (`smidgen.service.log.codec`).
     """
@@ -201,7 +207,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     decision: str | None = None
     key: str | None = None
     written_at: str = msgspec.field(default="", name="at")
-    slot: int | None = None
+    shard: int | None = None
     format: str | None = None
     model: ModelBody | None = None
     resolved: dict[str, Any] | None = None
@@ -217,6 +223,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     version: int = 0
     columns: str | None = None
     amendments: Sequence[Any] = ()
+    amended: dict[str, Any] = msgspec.field(default_factory=dict, name="changes")
     decisions: int = 0
     late: int = 0
     shared: dict[str, Any] | None = None

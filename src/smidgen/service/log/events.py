@@ -80,7 +80,7 @@ SIGNED = frozenset(
         *REWINDS,
     )
 )
-#: What the chain of a slot begins with.
+#: What the chain of a shard begins with.
 START = bytes(16)
 DIGEST = 16
 
@@ -93,7 +93,7 @@ class Event(NamedTuple):
     Attributes
     ----------
     seq
-        1, 2, … within its slot, without gaps.
+        1, 2, … within its shard, without gaps.
     type
         ``created``, ``decision``, ``feedback``, …; readers pass over those that they do not know.
     version
@@ -189,7 +189,7 @@ def digest_of(event: Event) -> bytes:
 
 
 class Chain:
-    """Follows the events of a slot and says where the chain breaks.
+    """Follows the events of a shard and says where the chain breaks.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ class _Row(NamedTuple):
     agreed: int | None
     target: float | None
     chance: float | None
-    slot: int
+    shard: int
     shown_seq: int
     expires_at: float
     shown: int
@@ -164,14 +164,14 @@ def compared(reading: Reading, model: Served, now: float) -> CompareReply:
     with reading.moment():
         beside = _pairs(reading, other)
         answered = [] if shadow else _pairs(reading, champion)
-    since = {part.slot: part.since for part in champion.parts}
-    ours = [row for row in beside if row.shown_seq > since.get(row.slot, row.shown_seq)]
+    since = {part.shard: part.since for part in champion.parts}
+    ours = [row for row in beside if row.shown_seq > since.get(row.shard, row.shown_seq)]
     arms = {champion.name: _arm(ours, scale, now)}
     if shadow:
         difference, exact = _by_weights(ours, scale, now)
     else:
-        slots = {part.slot for part in other.parts}
-        theirs = [row for row in answered if row.slot in slots]
+        shards = {part.shard for part in other.parts}
+        theirs = [row for row in answered if row.shard in shards]
         arms[other.name] = _arm(theirs, scale, now)
         difference, exact = _by_arms(_values(ours, scale, now), _values(theirs, scale, now), scale), True
     verdict = _verdict(difference, lower=scale.lower_is_better)
@@ -208,9 +208,9 @@ def sides(model: Served) -> tuple[Served, Served]:
 
 
 def _pairs(reading: Reading, model: Served) -> list[_Row]:
-    """What lies beside others since the present settings are in force, of all slots, as it was shown in time."""
+    """What lies beside others since the present settings are in force, of all shards, as it was shown in time."""
     most = MOST // len(model.parts)
-    found = [reading.look("pairs", part.slot, after=part.since, limit=most) for part in model.parts]
+    found = [reading.look("pairs", part.shard, after=part.since, limit=most) for part in model.parts]
     rows = heapq.merge(*([_Row(*row) for row in each] for each in found), key=lambda row: row.expires_at)
     return [row for row in rows if row.counts]
 

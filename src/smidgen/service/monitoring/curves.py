@@ -79,7 +79,7 @@ class Curves:
         self._full: dict[tuple[int, str], tuple[Past, FloatArray]] = {}
 
     async def sums(self, reading: Reading, model: Served, kind: Kind) -> Sums:
-        """The blocks up to now, or as far as a moment's patience goes; of all slots, as if they had grown evenly."""
+        """The blocks up to now, or as far as a moment's patience goes; of all shards, as if they had grown evenly."""
         began = time.monotonic()
         found = [await self._sums(reading, part, kind, began) for part in model.parts]
         if len(found) == 1:
@@ -89,9 +89,9 @@ class Curves:
         return Sums(np.concatenate([each.rows for each in found])[order], all(each.complete for each in found))
 
     async def _sums(self, reading: Reading, model: Served, kind: Kind, began: float) -> Sums:
-        """The same of one slot."""
-        place = (model.slot, kind.last)
-        past = await asyncio.to_thread(_past, reading, model.slot)
+        """The same of one shard."""
+        place = (model.shard, kind.last)
+        past = await asyncio.to_thread(_past, reading, model.shard)
         start = self._known(place, past, np.zeros((0, len(kind.columns))))
         parts, done = [start], len(start) * BLOCK
         while True:
@@ -110,17 +110,17 @@ class Curves:
         return rows if before == past else fresh
 
 
-def _past(reading: Reading, slot: int) -> Past:
-    """What has been done to the past of a slot, by whomever."""
-    rewinds, base = reading.rewinds(slot), reading.base(slot)
-    return rewinds[-1].seq if rewinds else 0, reading.forgotten(slot), base.erased if base is not None else 0
+def _past(reading: Reading, shard: int) -> Past:
+    """What has been done to the past of a shard, by whomever."""
+    rewinds, base = reading.rewinds(shard), reading.base(shard)
+    return rewinds[-1].seq if rewinds else 0, reading.forgotten(shard), base.erased if base is not None else 0
 
 
 def _read(reading: Reading, model: Served, kind: Kind, after: int) -> tuple[FloatArray, int, int]:
     last = int(getattr(committed(reading, model), kind.last))
     upto = min(last, after + STEP)
     out = np.zeros((math.ceil((upto - after) / BLOCK), len(kind.columns)))
-    for block, *sums in reading.look(kind.question, model.slot, after=after, upto=upto, block=BLOCK):
+    for block, *sums in reading.look(kind.question, model.shard, after=after, upto=upto, block=BLOCK):
         out[block - after // BLOCK] = sums
     return out, last, upto
 

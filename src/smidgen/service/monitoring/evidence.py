@@ -250,8 +250,8 @@ class Tracing:
         for row in reversed(answers):
             if row.feedback_seq is None or not self._model.present(row.seq):
                 continue
-            feedback = self._reading.event(self._model.slot, row.feedback_seq)
-            made = self._reading.event(self._model.slot, row.seq)
+            feedback = self._reading.event(self._model.shard, row.feedback_seq)
+            made = self._reading.event(self._model.shard, row.seq)
             if feedback is None or made is None or feedback.type not in LEARNT or made.type != "decision":
                 continue
             size += len(feedback.body or b"") + len(made.body or b"")
@@ -393,7 +393,7 @@ class Evidence:
     @cached_property
     def latest(self) -> list[Outcome]:
         """The latest decisions, oldest first."""
-        return [Outcome(*row) for row in self.reading.look("lately", self.model.slot, limit=DECISIONS)][::-1]
+        return [Outcome(*row) for row in self.reading.look("lately", self.model.shard, limit=DECISIONS)][::-1]
 
     @cached_property
     def shown(self) -> list[Outcome]:
@@ -403,13 +403,13 @@ class Evidence:
     @cached_property
     def ended(self) -> list[Outcome]:
         """The latest decisions that anybody saw and whose window is over, oldest first."""
-        rows = self.reading.look("ended", self.model.slot, now=self.now, limit=DECISIONS)
+        rows = self.reading.look("ended", self.model.shard, now=self.now, limit=DECISIONS)
         return [row for row in (Outcome(*each) for each in rows) if row.went_out][::-1]
 
     @cached_property
     def answers(self) -> list[Outcome]:
         """The latest decisions from which something was learnt, oldest first."""
-        return [Outcome(*row) for row in self.reading.look("answers", self.model.slot, limit=FEEDBACKS)][::-1]
+        return [Outcome(*row) for row in self.reading.look("answers", self.model.shard, limit=FEEDBACKS)][::-1]
 
     @cached_property
     def measures(self) -> list[float]:
@@ -419,9 +419,9 @@ class Evidence:
     @cached_property
     def beginning(self) -> Beginning:
         """How it began."""
-        slot = self.model.slot
-        learnt = self.reading.look("learnt_blocks", slot, after=0, upto=FEEDBACKS, block=FEEDBACKS)
-        made = self.reading.look("made_blocks", slot, after=0, upto=FIRST_EVENTS, block=FIRST_EVENTS)
+        shard = self.model.shard
+        learnt = self.reading.look("learnt_blocks", shard, after=0, upto=FEEDBACKS, block=FEEDBACKS)
+        made = self.reading.look("made_blocks", shard, after=0, upto=FIRST_EVENTS, block=FIRST_EVENTS)
         _, _, measured, total, squares, *_ = learnt[0] if learnt else (0,) * 8
         return Beginning(int(measured), float(total), float(squares), int(made[0][2]) if made else 0)
 
@@ -431,7 +431,7 @@ class Evidence:
         found: list[Decision] = []
         size = 0
         for row in reversed(self.latest[-WITH_FEATURES:]):
-            event = self.reading.event(self.model.slot, row.seq)
+            event = self.reading.event(self.model.shard, row.seq)
             if event is None or event.type != "decision":  # erased meanwhile
                 continue
             size += len(event.body or b"")
@@ -496,23 +496,23 @@ class Lists:
     reading
         What is committed.
     model
-        The model, of the loop rank, or one slot of it.
+        The model, of the loop rank, or one shard of it.
     """
 
     def __init__(self, reading: Reading, model: Served) -> None:
         self._reading = reading
         self._model = model
         self._log = EventLog(reading)
-        self._of = len(model.parts)  # slots that share what may be read
+        self._of = len(model.parts)  # shards that share what may be read
 
     def shown(self, most: int = SHOWN) -> list[Decision]:
         """The latest lists that anybody saw, the latest first."""
-        rows = (Outcome(*row) for row in self._reading.look("lately", self._model.slot, limit=-(-most // self._of)))
+        rows = (Outcome(*row) for row in self._reading.look("lately", self._model.shard, limit=-(-most // self._of)))
         return [decision for _, decision in self._decisions(row for row in rows if row.went_out)]
 
     def clicked(self, most: int = ANSWERED) -> list[Clicked]:
         """The latest lists that were answered with clicks, perhaps with none, and learnt from; the latest first."""
-        rows = (Outcome(*row) for row in self._reading.look("answers", self._model.slot, limit=-(-most // self._of)))
+        rows = (Outcome(*row) for row in self._reading.look("answers", self._model.shard, limit=-(-most // self._of)))
         found: list[Clicked] = []
         for row, decision in self._decisions(rows):
             event = self._event(row.feedback_seq)
@@ -538,7 +538,7 @@ class Lists:
                 continue
 
     def _event(self, seq: int | None) -> Event | None:
-        return self._reading.event(self._model.slot, seq) if seq is not None else None
+        return self._reading.event(self._model.shard, seq) if seq is not None else None
 
 
 # What every finding is: a look at the evidence, and what is said if something is there.

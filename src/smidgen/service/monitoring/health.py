@@ -216,7 +216,7 @@ def diagnose(reading: Reading, model: Served, now: float) -> Report:
 
 
 def together(reports: Sequence[Report]) -> Report:
-    """What was found about the slots of a model: each code once, the worst of them, with how many slots have it."""
+    """What was found about the shards of a model: each code once, the worst of them, with how many shards have it."""
     if len(reports) == 1:
         return reports[0]
     found: dict[Code, list[Finding]] = {}
@@ -224,7 +224,7 @@ def together(reports: Sequence[Report]) -> Report:
         found.setdefault(finding.code, []).append(finding)
     worst = [min(each, key=_rank) for each in found.values()]
     said = [
-        msgspec.structs.replace(one, message=f"{one.message} (In {len(found[one.code])} of {len(reports)} slots.)")
+        msgspec.structs.replace(one, message=f"{one.message} (In {len(found[one.code])} of {len(reports)} shards.)")
         for one in sorted(worst, key=_rank)
     ]
     return Report(said, reports[0].conditions)
@@ -249,12 +249,12 @@ class Health:
         self._locks: dict[int, threading.Lock] = {}
 
     def of(self, reading: Reading, model: Served, now: float) -> Report:
-        """The report of a model, made anew if need be; one with several slots is judged slot by slot."""
+        """The report of a model, made anew if need be; one with several shards is judged shard by shard."""
         return together([self._of(reading, part, now) for part in model.parts])
 
     def _of(self, reading: Reading, model: Served, now: float) -> Report:
-        """The same of one slot; while somebody is at it, others have the last one."""
-        lock, known = self._locks.setdefault(model.slot, threading.Lock()), self._known.get(model.slot)
+        """The same of one shard; while somebody is at it, others have the last one."""
+        lock, known = self._locks.setdefault(model.shard, threading.Lock()), self._known.get(model.shard)
         if not lock.acquire(blocking=known is None) and known is not None:
             return known.report
         try:
@@ -263,7 +263,7 @@ class Health:
             lock.release()
 
     def _judged(self, reading: Reading, model: Served, now: float) -> Report:
-        known, counts, began = self._known.get(model.slot), reading.counts(model.slot), time.monotonic()
+        known, counts, began = self._known.get(model.shard), reading.counts(model.shard), time.monotonic()
         seq = counts.seq if counts is not None else 0
         if known is not None:
             age = began - known.at
@@ -271,7 +271,7 @@ class Health:
                 return known.report
         report = diagnose(reading, model, now)
         ended = time.monotonic()
-        self._known[model.slot] = _Known(seq, ended, ended - began, report)
+        self._known[model.shard] = _Known(seq, ended, ended - began, report)
         return report
 
     def figures(self, reading: Reading, models: Iterable[Served], now: float) -> list[tuple[str, Finding]]:
@@ -289,17 +289,17 @@ class Health:
         return [(model.name, finding) for model in living if self.looked(model) for finding in self._found(model)]
 
     def _found(self, model: Served) -> list[Finding]:
-        return together([self._known[part.slot].report for part in model.parts]).findings
+        return together([self._known[part.shard].report for part in model.parts]).findings
 
     def looked(self, model: Served) -> bool:
         """Whether the model has been judged; an archived one need not be."""
-        return model.archived_at is not None or all(part.slot in self._known for part in model.parts)
+        return model.archived_at is not None or all(part.shard in self._known for part in model.parts)
 
     def _idle(self, reading: Reading, model: Served, now: float) -> bool:
         """Whether nothing has happened to the model since it was judged, not long ago."""
-        known, counts = self._known.get(model.slot), reading.counts(model.slot)
+        known, counts = self._known.get(model.shard), reading.counts(model.shard)
         return known is not None and counts is not None and known.seq == counts.seq and known.at > now - IDLE_S
 
     def _judged_at(self, model: Served) -> float:
-        known = self._known.get(model.slot)
+        known = self._known.get(model.shard)
         return known.at if known is not None else -math.inf

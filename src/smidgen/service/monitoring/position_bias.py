@@ -243,7 +243,7 @@ class Looking:
 
     def at(self, reading: Reading, model: Served) -> Look:
         """The last look, or a new one if the log has grown and the last is old enough for what it cost."""
-        lock, known = self._locks.setdefault(model.slot, threading.Lock()), self._known.get(model.slot)
+        lock, known = self._locks.setdefault(model.shard, threading.Lock()), self._known.get(model.shard)
         if not lock.acquire(blocking=known is None) and known is not None:
             return known.look
         try:
@@ -252,13 +252,13 @@ class Looking:
             lock.release()
 
     def _taken(self, reading: Reading, model: Served) -> Look:
-        known, began = self._known.get(model.slot), time.monotonic()
+        known, began = self._known.get(model.shard), time.monotonic()
         seq = all_committed(reading, model).seq
         if known is not None and (seq == known.seq or began - known.at < REST * known.took):
             return known.look
         look = taken(reading, model)
         ended = time.monotonic()
-        self._known[model.slot] = _Looked(seq, ended, ended - began, look)
+        self._known[model.shard] = _Looked(seq, ended, ended - began, look)
         return look
 
 

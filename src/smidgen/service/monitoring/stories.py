@@ -22,17 +22,17 @@ from smidgen.service.storage.records import DecisionRow
 def recent(
     log: EventLog, whole: Served, now: float, before: str = "0", limit: int = 12
 ) -> tuple[list[dict[str, Any]], str]:
-    """The latest decisions before an event of each slot ("0": all of them), newest first; and where to go on."""
+    """The latest decisions before an event of each shard ("0": all of them), newest first; and where to go on."""
     ends = _ends(log, whole, before)
     rows = [
-        [DecisionRow(*row) for row in log.reading.look("latest", part.slot, before=end, limit=limit)]
+        [DecisionRow(*row) for row in log.reading.look("latest", part.shard, before=end, limit=limit)]
         for part, end in zip(whole.parts, ends, strict=True)
     ]
-    slots, out = {part.slot: part for part in whole.parts}, []
-    gone = {slot: undone(log.reading, slot) for slot in slots}
-    back = {slot: retractions(log.reading, slot, gone[slot]) for slot in slots}
+    shards, out = {part.shard: part for part in whole.parts}, []
+    gone = {shard: undone(log.reading, shard) for shard in shards}
+    back = {shard: retractions(log.reading, shard, gone[shard]) for shard in shards}
     for row in islice(heapq.merge(*rows, key=_made, reverse=True), limit):
-        model = slots[row.slot]
+        model = shards[row.shard]
         ends[model.part] = row.seq
         event = log.decision(model, row.seq)
         heard = row.feedback_seq is not None and row.beside is None
@@ -46,19 +46,19 @@ def recent(
                 "explored": row.explored,
                 "answer": model.blueprint.loop.brief(event.reply),
                 "feedback": _feedback(model, answer.feedback) if answer is not None else None,
-                "status": _beside(row) or _state(row, now, gone[row.slot], back[row.slot]),
+                "status": _beside(row) or _state(row, now, gone[row.shard], back[row.shard]),
                 "lag_s": answer.at - event.at if answer is not None else None,
                 "learnt_version": row.version,
                 "measure": row.measure,
                 "position": row.position,
-                **model.in_slot,
+                **model.in_shard,
             }
         )
     return out, ".".join(map(str, ends))
 
 
 def _ends(log: EventLog, model: Served, before: str) -> list[int]:
-    """The events before which decisions are wanted, slot by slot."""
+    """The events before which decisions are wanted, shard by shard."""
     if before == "0":
         return [committed(log.reading, part).seq + 1 for part in model.parts]
     said = before.split(".")

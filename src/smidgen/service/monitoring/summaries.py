@@ -95,13 +95,13 @@ class Glances:
 
     def of(self, reading: Reading, model: Served, now: float) -> Glance:
         """The model as it is now, or as it was a moment ago, if nothing has happened to it."""
-        ends = {part.slot: committed(reading, part).seq for part in model.parts}
+        ends = {part.shard: committed(reading, part).seq for part in model.parts}
         seen, began = (ends, model.archived_at, model.name), time.monotonic()
         with self._lock:
-            known = self._known.get(model.slot)
+            known = self._known.get(model.shard)
         if known is None or known[0] != seen or began - known[1] > HOLDS_S:
-            last = [event.at for slot, seq in ends.items() if (event := reading.event(slot, seq)) is not None]
+            last = [event.at for shard, seq in ends.items() if (event := reading.event(shard, seq)) is not None]
             known = (seen, began, at_a_glance(reading, model, now), max(last, default=model.created_at))
             with self._lock:
-                self._known[model.slot] = known
+                self._known[model.shard] = known
         return Glance(model, known[2], known[3])

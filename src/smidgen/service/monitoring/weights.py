@@ -30,7 +30,7 @@ def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> 
     """Keys of a model that begin so, in order; each found by one step in the index."""
     if not model.keyed:
         return []
-    rows = [reading.look("keys", part.slot, prefix=prefix, limit=limit) for part in model.parts]
+    rows = [reading.look("keys", part.shard, prefix=prefix, limit=limit) for part in model.parts]
     return [key for (key,) in itertools.islice(heapq.merge(*rows), limit)]
 
 

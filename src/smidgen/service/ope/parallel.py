@@ -85,7 +85,7 @@ def by_keys(settings: dict[str, Any]) -> Iterator[int | bytes]:
             evaluator.tape = lambda what, values, who=number: tape.add(who, what, values)
 
         def read() -> Iterator[Any]:
-            for tape.seq, line in enumerate(lines):  # numbers of events are those of their slot
+            for tape.seq, line in enumerate(lines):  # numbers of events are those of their shard
                 yield line
 
         yield from now_and_then(followed(bench, read()))

@@ -293,14 +293,14 @@ class FilesRecording(Recording):
             begun = set[int | None]()
             for count, (place, text) in enumerate(file.lines(), 1):
                 event = parse(text, f"line {count} of {file.path}")
-                before = last.get(event.slot, 0)
-                if event.slot not in begun and number and event.seq != before + 1:
+                before = last.get(event.shard, 0)
+                if event.shard not in begun and number and event.seq != before + 1:
                     raise InvalidRecord(
                         f"{file.path} begins with event {event.seq}, and the one before it ends with {before}",
                         "give all pieces of the log, each once",
                     )
-                begun.add(event.slot)
-                last[event.slot] = event.seq
+                begun.add(event.shard)
+                last[event.shard] = event.seq
                 if event.type == "decision" and event.decision is not None:
                     self._places.put(event.decision, (number << _FILE) | place)
                 yield event
@@ -319,13 +319,13 @@ class FilesRecording(Recording):
         """How many events there are."""
         return sum(file.count() for file in self._files)
 
-    def undone(self, slot: int | None = None) -> Undone:
+    def undone(self, shard: int | None = None) -> Undone:
         """What was taken back, in all of the log."""
         rewinds: list[Rewind] = []
         for file in self._files:
             for text in file.holding(*_REWINDS):
                 event = parse(text, f"a line of {file.path}")
-                if event.type in REWINDS and event.model_version is not None and event.slot == slot:
+                if event.type in REWINDS and event.model_version is not None and event.shard == shard:
                     rewinds.append(Rewind(event.type, event.model_version, event.version, event.columns == KEPT))
         return Undone(rewinds)
 
@@ -336,13 +336,13 @@ class FilesRecording(Recording):
 
 
 def _in_order(files: Sequence[LogFile]) -> list[LogFile]:
-    """Files by the number of their first event, or, if it is that of a slot, by its time; empty ones are left out."""
+    """Files by the number of their first event, or, if it is that of a shard, by its time; empty ones are left out."""
     begun: list[tuple[str, int, Path, LogFile]] = []
     for file in files:
         first = next(file.lines(), None)
         if first is not None:
             event = parse(first[1], f"line 1 of {file.path}")
-            begun.append(("" if event.slot is None else event.at, event.seq, file.path, file))
+            begun.append(("" if event.shard is None else event.at, event.seq, file.path, file))
     return [file for *_, file in sorted(begun, key=lambda each: each[:3])]
 
 
@@ -503,7 +503,7 @@ class DsjsonRecording(Recording):
         """None: every answer follows its decision."""
         return None
 
-    def undone(self, slot: int | None = None) -> Undone:
+    def undone(self, shard: int | None = None) -> Undone:
         """Nothing is taken back."""
         return Undone()
 

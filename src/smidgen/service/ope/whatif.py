@@ -276,7 +276,7 @@ class Bench:
             self._amended(event)
         elif event.model_version is None:
             return
-        elif event.model_version in self._gone(event.slot)[0]:
+        elif event.model_version in self._gone(event.shard)[0]:
             self.back += heard
             self._taken_back(event)
         elif heard:
@@ -285,19 +285,19 @@ class Bench:
             self._taught(event)
         elif type in ("imported", "promoted") or (type == ERASED and event.places is not None):
             self.elsewhere += type != ERASED
-            if type in STEPS and (rows := self._rows(event.slot)) is not None:
+            if type in STEPS and (rows := self._rows(event.shard)) is not None:
                 rows.take(event, None)
 
-    def _gone(self, slot: int | None) -> tuple[Undone, Kept]:
-        """What was taken back of a slot, and what stays of it."""
-        if slot not in self._undone:
-            undone = self._recording.undone(slot)
-            self._undone[slot] = undone, Kept(undone)
-        return self._undone[slot]
+    def _gone(self, shard: int | None) -> tuple[Undone, Kept]:
+        """What was taken back of a shard, and what stays of it."""
+        if shard not in self._undone:
+            undone = self._recording.undone(shard)
+            self._undone[shard] = undone, Kept(undone)
+        return self._undone[shard]
 
     def _taken_back(self, event: Line) -> None:
         """Let names keep their columns that an event told and that was taken back."""
-        kept, rows = self._gone(event.slot)[1], self._rows(event.slot)
+        kept, rows = self._gone(event.shard)[1], self._rows(event.shard)
         if kept.has(event.type, event.model_version or 0) and rows is not None:
             line, made = self._made(event)
             rows.keep(event, made, _names(event, line))
@@ -309,13 +309,13 @@ class Bench:
         line = self._recent.get(event.decision) or self._recording.decision(event.decision)
         return line, None if line is None else line.__dict__.get("as it was made") or line.made()
 
-    def _rows(self, slot: int | None) -> RowsOfRecords | SharedRows | None:
-        """The rows of a slot's records, if the log has records."""
+    def _rows(self, shard: int | None) -> RowsOfRecords | SharedRows | None:
+        """The rows of a shard's records, if the log has records."""
         if self.own.features is None:
             return None
-        if slot not in self._tables:
-            self._tables[slot] = SharedRows(self.own) if self.own.shared.names else RowsOfRecords(self.own)
-        return self._tables[slot]
+        if shard not in self._tables:
+            self._tables[shard] = SharedRows(self.own) if self.own.shared.names else RowsOfRecords(self.own)
+        return self._tables[shard]
 
     def settle(self) -> None:
         """Let the evaluators hear of all events that were taken."""
@@ -361,7 +361,7 @@ class Bench:
         made = event.made()
         event.__dict__["its decision"] = made
         event.__dict__["as it was made"] = made
-        if (rows := self._rows(event.slot)) is not None:
+        if (rows := self._rows(event.shard)) is not None:
             event.__dict__["its decision"] = rows.of(event.key, made)
         self._recent[event.decision or ""] = event
         if len(self._recent) > RECENT:
@@ -397,7 +397,7 @@ class Bench:
             self.tape("measure", (measure,))
         elif measure is not None:
             self.measures.append(measure)
-        rows = self._rows(event.slot)
+        rows = self._rows(event.shard)
         shown = made if rows is None else rows.of(event.key, made)
         if looked:
             self._tell(event, shown)
@@ -415,7 +415,7 @@ class Bench:
 
     def _taught(self, event: Line) -> None:
         told, (line, made) = event.told(), self._made(event)
-        rows = self._rows(event.slot)
+        rows = self._rows(event.shard)
         shown = made if made is None or rows is None else rows.of(event.key, made)
         for evaluator in self.evaluators.values() if event.key in self._looked else ():
             if isinstance(told, Lesson):
@@ -431,11 +431,11 @@ class Bench:
         if isinstance(told, dict) and told.get("labels") is not None:
             names = event.more.get("changes", {}).get("add_labels", [])
             numbers = list(labels_of(told))
-            if numbers and numbers[0] >= self._labels:  # each slot tells of them
+            if numbers and numbers[0] >= self._labels:  # each shard tells of them
                 self._labels = numbers[-1] + 1
                 for evaluator in self.evaluators.values():
                     evaluator.labelled(numbers, names[-len(numbers) :])
-        if (rows := self._rows(event.slot)) is not None:
+        if (rows := self._rows(event.shard)) is not None:
             rows.take(event, None)
 
 
@@ -621,12 +621,12 @@ def followed(bench: Bench, lines: Iterable[Line]) -> Iterator[int]:
     gc.freeze()  # many short-lived objects come now: the collector need not look at all that stays, again and again
     try:
         for count, event in enumerate(lines):
-            if event.slot in over:
+            if event.shard in over:
                 continue
             bench.take(event)
             if event.type == "promoted":  # what follows was decided by the learner of another model
-                over.add(event.slot)
-                if event.slot is None:
+                over.add(event.shard)
+                if event.shard is None:
                     break
             if count % 500 == 0:
                 yield event.seq

@@ -56,12 +56,12 @@ export function createForm(refresh) {
   const check = (control, label, hint) => h("div", { class: "field" }, h("span", { class: "row" }, control, h("label", { for: control.id }, label)), h("span", { class: "hint" }, hint));
   const keeping = h("input", { type: "checkbox", id: "new-keep", checked: true });
   const boxes = { keyed: check(keyed, "One learner per user", "Each decision then says whose it is (key)."), shared: check(shared, "New users start from what all users taught", "Else every user begins with nothing."), ids: check(ids, "A candidate's id counts as a feature", "So that two with the same features can be told apart."), keep: check(keeping, "The log keeps the texts", "Else only what is learnt from them, and stories say less.") };
-  const slots = field("Slots", "new-slots", number({ min: 1, max: 64, step: 1, placeholder: "1" }), "More, up to 64, let several workers write for different users at once. The price: users share names and a start only within their slot, versions count per slot, a rollback goes to a moment only, and the number is fixed.");
+  const shards = field("Shards", "new-shards", number({ min: 1, max: 64, step: 1, placeholder: "1" }), "More, up to 64, let several workers write for different users at once. The price: users share names and a start only within their shard, versions count per shard, a rollback goes to a moment only, and the number is fixed.");
   const params = field("Settings of the learner", "new-params", h("textarea", { class: "code", rows: 2, spellcheck: "false" }), "JSON.");
   const optional = h("span", { class: "hint" });
 
   // By the names that the service has for them.
-  const fields = { name, loop: out, feedback: back, labels, n_classes: labels, knobs: knobsGroup, space: knobsGroup, features, text: texts, dim: count, hashed: count, learner, window_s: windowField, default_reward: silence, reward_range: range, explore, floor: explore, min_share: least, slots, params };
+  const fields = { name, loop: out, feedback: back, labels, n_classes: labels, knobs: knobsGroup, space: knobsGroup, features, text: texts, dim: count, hashed: count, learner, window_s: windowField, default_reward: silence, reward_range: range, explore, floor: explore, min_share: least, shards, params };
   const all = [...new Set([...Object.values(fields), item, context])];
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
   const calls = callsPart();
@@ -105,7 +105,7 @@ export function createForm(refresh) {
     const fits = new Set([...backNow().settings, ...entry().settings]);
     for (const [setting, part] of [["default_reward", silence], ["reward_range", range], ["explore", explore], ["min_share", least]]) show(part, fits.has(setting));
     boxes.shared.hidden = !(takes("shared_start") && keyed.checked);
-    show(slots, takes("slots") && keyed.checked);
+    show(shards, takes("shards") && keyed.checked);
     boxes.keep.hidden = !(loopNow().texts && takes("keep_texts"));
     boxes.ids.hidden = !(records && words.asks === "candidates");
     draw();
@@ -153,7 +153,7 @@ export function createForm(refresh) {
     if (keyed.checked && takes("shared_start") && shared.checked !== usuallyShared()) made.shared_start = shared.checked;
     if (!boxes.keep.hidden && !keeping.checked) made.keep_texts = false;
     if (!boxes.ids.hidden && !ids.checked) made.id_feature = false;
-    for (const [setting, part] of [["default_reward", silence], ["explore", explore], ["min_share", least], ["slots", slots]]) {
+    for (const [setting, part] of [["default_reward", silence], ["explore", explore], ["min_share", least], ["shards", shards]]) {
       if (!part.root.hidden && part.control.value !== "") made[setting] = part.control.valueAsNumber;
     }
     if (!range.root.hidden && (low.valueAsNumber !== 0 || high.valueAsNumber !== 1)) made.reward_range = [low.valueAsNumber, high.valueAsNumber];
@@ -205,7 +205,7 @@ export function createForm(refresh) {
       texts.root,
       h("div", { class: "pair" }, windowField.root, silence.root), range.root,
       h("div", { class: "pair" }, explore.root, least.root),
-      h("div", { class: "pair" }, boxes.keyed, boxes.shared, boxes.ids, boxes.keep), slots.root,
+      h("div", { class: "pair" }, boxes.keyed, boxes.shared, boxes.ids, boxes.keep), shards.root,
       h("div", { class: "field" }, params.root, optional))),
     wrong,
     h("div", { class: "row" }, h("button", { class: "main", type: "submit", id: "create" }, "Create the model"), h("button", { type: "button", class: "quiet", onclick: cancel }, "Cancel")),

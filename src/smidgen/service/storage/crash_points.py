@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 
 #: Every place, in the order in which a feedback passes them. ``SMIDGEN_CRASH_AT=name:3`` kills at the third passing.
 POINTS = (
@@ -58,6 +59,7 @@ VARIABLE = "SMIDGEN_CRASH_AT"
 
 _wanted = ""
 _left = 0
+_observer: Callable[[str], None] | None = None
 
 
 def arm(text: str) -> None:
@@ -75,9 +77,20 @@ def arm(text: str) -> None:
     _left = int(times or 1)
 
 
+def watch(observer: Callable[[str], None] | None) -> None:
+    """Call a function with the name of every place that is passed, in the thread that passes it; None ends that.
+
+    A simulation interleaves other work there, or raises in the place of a disk that refuses.
+    """
+    global _observer
+    _observer = observer
+
+
 def reach(name: str) -> None:
     """Pass a place; the end, if a test wants it so."""
     global _left
+    if _observer is not None:
+        _observer(name)
     if name != _wanted:
         return
     _left -= 1

@@ -76,7 +76,7 @@ _HASH = 32  # bytes of SHA-256
 
 
 class _Rule(NamedTuple):
-    """Rows of (slot, number of an event) that contradict something, and what to say of each."""
+    """Rows of (shard, number of an event) that contradict something, and what to say of each."""
 
     words: str
     sql: str
@@ -87,26 +87,26 @@ _RULES = (
     _Rule(
         "the decision of event {} is not in the table of decisions",
         """
-        SELECT e.slot, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
-        WHERE e.type = 'decision' AND (x.slot IS NOT e.slot OR x.seq IS NOT e.seq)
+        SELECT e.shard, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
+        WHERE e.type = 'decision' AND (x.shard IS NOT e.shard OR x.seq IS NOT e.seq)
         """,
     ),
     _Rule(
         "the table of decisions has one of event {}, which is no such decision",
         """
-        SELECT x.slot, x.seq FROM decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq
+        SELECT x.shard, x.seq FROM decisions x LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.seq
         WHERE e.type IS NULL OR (e.type <> 'erased' AND (e.type <> 'decision' OR e.decision IS NOT x.id))
         """,
     ),
     _Rule(  # but for feedback after a silence that was learnt, and for what was taken back later
         "the answer of event {} is not the one that the table of decisions has",
         """
-        SELECT e.slot, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
+        SELECT e.shard, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
         WHERE (e.type IN ('feedback', 'expired') OR (e.type = 'taught' AND e.decision IS NOT NULL))
             AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
             AND NOT (e.type = 'feedback' AND e.made IS NULL AND x.late_hash IS NOT NULL)
             AND NOT EXISTS (
-                SELECT 1 FROM events r INDEXED BY event_rewinds WHERE r.slot = e.slot AND r.seq > e.seq
+                SELECT 1 FROM events r INDEXED BY event_rewinds WHERE r.shard = e.shard AND r.seq > e.seq
                     AND r.type IN ('retracted', 'rolled_back') AND r.type = 'retracted' AND r.decision = e.decision
             )
         """,
@@ -114,14 +114,14 @@ _RULES = (
     _Rule(
         "the table of decisions has an answer by event {}, which is none to it",
         """
-        SELECT x.slot, x.feedback_seq FROM decisions x
-        LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.feedback_seq
+        SELECT x.shard, x.feedback_seq FROM decisions x
+        LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.feedback_seq
         WHERE x.feedback_seq IS NOT NULL AND e.type IS NOT 'erased'
             AND (e.type IS NULL OR e.type NOT IN ('feedback', 'expired', 'taught') OR e.decision IS NOT x.id)
         """,
     ),
-    _Rule("it has the place {} and must have 0", "SELECT id, place FROM slots WHERE place <> 0"),
-    _Rule("its number {} is out of range", "SELECT id, id FROM slots WHERE id < 1 OR id > 1 << 20"),
+    _Rule("it has the place {} and must have 0", "SELECT id, place FROM shards WHERE place <> 0"),
+    _Rule("its number {} is out of range", "SELECT id, id FROM shards WHERE id < 1 OR id > 1 << 20"),
     _Rule("the log does not end with event {}, as its counts say", TORN),
 )
 
@@ -168,14 +168,14 @@ def check_tables(reading: SQLReads, found: Findings, name: Callable[[int], str],
     reading, found, alive
         See `check_file`.
     name
-        What a slot is called.
+        What a shard is called.
     """
     living = _signs_of_life(reading.connection, alive) if isinstance(reading, SQLiteReads) else nullcontext()
     with living:
         for rule in _RULES:
             alive()
-            for slot, seq in reading.contradictions(rule.sql):
-                found.add("tables", name(slot), rule.words.format(seq), RESTORE)
+            for shard, seq in reading.contradictions(rule.sql):
+                found.add("tables", name(shard), rule.words.format(seq), RESTORE)
 
 
 def check_tokens(reading: SQLReads, found: Findings) -> int:

@@ -1,9 +1,7 @@
-"""The PostgreSQL store: batches, slots, and events that other workers wrote.
+"""The PostgreSQL store: batches, shards, and events that other workers wrote.
 
-The slots that a batch on PostgreSQL holds, and what it knows of them meanwhile.
-
-A slot's row is its head: whoever locks it is the only one who writes to the slot until the batch ends. So what was read
-of a slot after that stays true, and need not be asked twice.
+A shard's row holds the head of its log. The batch that locks this row is the only writer of the shard until it ends, so
+what it reads of the shard after that stays valid and is read once.
 """
 
 from __future__ import annotations
@@ -33,82 +31,84 @@ from smidgen.service.storage.sql import DECISIONS, EVENTS, ID, SEEN, TORN, decis
 from smidgen.service.storage.sql_writes import COUNTS, KEY_STATE, SQLModels
 from smidgen.service.storage.transitions import Counting
 
-# What others wrote to a slot since this writer held it before, fetched with the lock where they lately did.
+# What others wrote to a shard since this writer held it before, fetched with the lock where they lately did.
 
-#: How many events of a slot are fetched, of how many slots, and how often in vain before it is left to who needs it.
-_MOST, _NEWS_SLOTS, _PATIENCE = 128, 32, 16
+#: How many events of a shard are fetched, of how many shards, and how often in vain before it is left to who needs it.
+_MOST, _NEWS_SHARDS, _PATIENCE = 128, 32, 16
 _NUMBERS = "CAST(string_to_array(?{n}, ',') AS BIGINT[])"
 _GIVEN = ", ".join(_NUMBERS.format(n=n) for n in (1, 2, 3))
 # The decision belongs to what changes weights. What is large is not fetched ahead.
 _SINCE = """
-    SELECT f.slot, f.seq, f.type, f.version, f.at, f.decision, f.key, f.made, f.salt, f.chain, f.content,
+    SELECT f.shard, f.seq, f.type, f.version, f.at, f.decision, f.key, f.made, f.salt, f.chain, f.content,
            d.seq, d.type, d.version, d.at, d.decision, d.key, d.made, d.salt, d.chain, d.body
-    FROM unnest({given}) AS asked (slot, after, known) JOIN slots s ON s.id = asked.slot AND s.seq > asked.known
+    FROM unnest({given}) AS asked (shard, after, known) JOIN shards s ON s.id = asked.shard AND s.seq > asked.known
     JOIN LATERAL (
         SELECT *, CASE WHEN made IS NOT NULL AND octet_length(body) < 65536 THEN body END AS content
-        FROM events WHERE slot = asked.slot AND seq > asked.after ORDER BY seq LIMIT {most}
+        FROM events WHERE shard = asked.shard AND seq > asked.after ORDER BY seq LIMIT {most}
     ) AS f ON 1 = 1
     LEFT JOIN decisions x ON x.id = f.decision AND f.content IS NOT NULL
-    LEFT JOIN events d ON d.slot = x.slot AND d.seq = x.seq AND octet_length(d.body) < 65536
+    LEFT JOIN events d ON d.shard = x.shard AND d.seq = x.seq AND octet_length(d.body) < 65536
     ORDER BY 1, 2
 """
 _NEWS = _SINCE.format(given=_GIVEN, most=_MOST)
 
 
 class _Since(NamedTuple):
-    """All events of a slot after one; what they say only if they change weights, and then with their decisions."""
+    """All events of a shard after one; what they say only if they change weights, and then with their decisions."""
 
     after: int
     events: list[tuple[Event, Event | None]]
 
 
 class News:
-    """What others wrote, of the slots that the open batch holds."""
+    """What others wrote, of the shards that the open batch holds."""
 
     def __init__(self) -> None:
-        self._entered: dict[int, int] = {}  # the last event of a slot when it was entered
-        self._lively: dict[int, int] = {}  # slots that others write to, and how often that is believed
+        self._entered: dict[int, int] = {}  # the last event of a shard when it was entered
+        self._lively: dict[int, int] = {}  # shards that others write to, and how often that is believed
         self._since: dict[int, _Since] = {}
 
-    def asked(self, slots: Iterable[int] | None, counting: Counting) -> list[Sent]:
-        """What to ask with the locks of slots, None if it is not known which: a question, or nothing."""
-        wanted = [slot for slot in (self._lively if slots is None else slots) if slot in self._lively][:_NEWS_SLOTS]
-        known = {slot: live.seq for slot in wanted if (live := counting.get(slot)) is not None}
+    def asked(self, shards: Iterable[int] | None, counting: Counting) -> list[Sent]:
+        """What to ask with the locks of shards, None if it is not known which: a question, or nothing."""
+        wanted = [shard for shard in (self._lively if shards is None else shards) if shard in self._lively][
+            :_NEWS_SHARDS
+        ]
+        known = {shard: live.seq for shard in wanted if (live := counting.get(shard)) is not None}
         if not known:
             return []
-        after = [min(self._entered[slot], seq) for slot, seq in known.items()]
+        after = [min(self._entered[shard], seq) for shard, seq in known.items()]
         given = [",".join(map(str, each)) for each in (known, after, known.values())]
         return [call(_NEWS, given)]
 
-    def entered(self, slot: int, before: Counts | None, now: Counts, rows: Sequence[Sequence[Any]]) -> None:
-        """A slot is held: how far it was when it was left, how far it is, and what came of the question."""
+    def entered(self, shard: int, before: Counts | None, now: Counts, rows: Sequence[Sequence[Any]]) -> None:
+        """A shard is held: how far it was when it was left, how far it is, and what came of the question."""
         if before is not None and before.seq != now.seq:
-            self._lively[slot] = _PATIENCE
-        elif slot in self._lively:
-            self._lively[slot] -= 1
-            if not self._lively[slot]:
-                del self._lively[slot]
+            self._lively[shard] = _PATIENCE
+        elif shard in self._lively:
+            self._lively[shard] -= 1
+            if not self._lively[shard]:
+                del self._lively[shard]
         found = [(event_of(row[1:11]), event_of(row[11:]) if row[11] is not None else None) for row in rows]
         if found and len(found) < _MOST and all(_whole(*each) for each in found):
-            self._since[slot] = _Since(found[0][0].seq - 1, found)
-        self._entered[slot] = now.seq
+            self._since[shard] = _Since(found[0][0].seq - 1, found)
+        self._entered[shard] = now.seq
 
-    def forget(self, slot: int | None = None) -> None:
-        """It is not as it was fetched: that of one slot, or of all."""
-        if slot is None:
+    def forget(self, shard: int | None = None) -> None:
+        """It is not as it was fetched: that of one shard, or of all."""
+        if shard is None:
             self._since.clear()
         else:
-            self._since.pop(slot, None)
+            self._since.pop(shard, None)
 
-    def kinds(self, slot: int, after: int) -> set[str] | None:
+    def kinds(self, shard: int, after: int) -> set[str] | None:
         """The types of the events after one, if they were fetched."""
-        if (since := self._since.get(slot)) is None or after < since.after:
+        if (since := self._since.get(shard)) is None or after < since.after:
             return None
         return {event.type for event, _ in since.events if event.seq > after}
 
-    def changes(self, slot: int, after: int, key: str | None) -> Iterator[tuple[Event, Event | None]] | None:
+    def changes(self, shard: int, after: int, key: str | None) -> Iterator[tuple[Event, Event | None]] | None:
         """The events after one that made a version, if they were fetched."""
-        if (since := self._since.get(slot)) is None or after < since.after:
+        if (since := self._since.get(shard)) is None or after < since.after:
             return None
         return (
             (event, about)
@@ -124,33 +124,33 @@ def _whole(event: Event, about: Event | None) -> bool:
     return event.body is not None and about is not None
 
 
-_COUNTS = "SELECT id, seq, version, decisions, late, keys, number, chain, answered FROM slots"
-_SLOTS = "CAST(string_to_array(?, ',') AS BIGINT[])"
+_COUNTS = "SELECT id, seq, version, decisions, late, keys, number, chain, answered FROM shards"
+_SHARDS = "CAST(string_to_array(?, ',') AS BIGINT[])"
 _IDS = "SELECT decode(found, 'hex') FROM unnest(string_to_array(?, ',')) AS found"
-_ENTER = f"{_COUNTS} WHERE id = ANY ({_SLOTS}) ORDER BY id FOR NO KEY UPDATE"
-_BOTH = "SELECT unnest({slots}) UNION SELECT slot FROM decisions WHERE id IN ({ids})"
-_EITHER = _BOTH.format(slots=_SLOTS, ids=_IDS)
+_ENTER = f"{_COUNTS} WHERE id = ANY ({_SHARDS}) ORDER BY id FOR NO KEY UPDATE"
+_BOTH = "SELECT unnest({shards}) UNION SELECT shard FROM decisions WHERE id IN ({ids})"
+_EITHER = _BOTH.format(shards=_SHARDS, ids=_IDS)
 _ENTER_OF = f"{_COUNTS} WHERE id IN ({_EITHER}) ORDER BY id FOR NO KEY UPDATE"
 _ENTER_FREE = f"{_ENTER_OF} SKIP LOCKED"
-_ABOVE = "SELECT number, slot, seq FROM catalogue LEFT JOIN bases ON slot"
-#: The catalogue's number, and above which event the logs of slots begin, if not with their first.
-_FLOORS = f"{_ABOVE} = ANY ({_SLOTS})"
+_ABOVE = "SELECT number, shard, seq FROM catalogue LEFT JOIN bases ON shard"
+#: The catalogue's number, and above which event the logs of shards begin, if not with their first.
+_FLOORS = f"{_ABOVE} = ANY ({_SHARDS})"
 _FLOORS_OF = f"{_ABOVE} IN ({_EITHER})"
 _DECISIONS = f"{DECISIONS} WHERE id IN ({_IDS}) AND {SEEN.format(table='decisions')}"
 #: The events of these decisions, unless they are large: those are read one by one, if at all.
 _EVENTS_OF = """
-    SELECT x.slot, e.* FROM decisions x JOIN LATERAL (
-        {events} WHERE slot = x.slot AND seq = x.seq AND octet_length(body) < 65536
+    SELECT x.shard, e.* FROM decisions x JOIN LATERAL (
+        {events} WHERE shard = x.shard AND seq = x.seq AND octet_length(body) < 65536
     ) AS e ON 1 = 1 WHERE x.id IN ({ids})
 """
 _EVENTS = _EVENTS_OF.format(events=EVENTS, ids=_IDS)
-_KINDS = "SELECT DISTINCT type FROM events WHERE slot = ? AND seq > ?"
+_KINDS = "SELECT DISTINCT type FROM events WHERE shard = ? AND seq > ?"
 _OF_ONE = re.compile(r"WHERE id = \?[^?]*$")
 _WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 
-class PostgresSlots(PostgresReads, SQLModels):
-    """Slots that are entered, their counts, and decisions that are about to be answered.
+class PostgresShards(PostgresReads, SQLModels):
+    """Shards that are entered, their counts, and decisions that are about to be answered.
 
     Parameters
     ----------
@@ -169,37 +169,37 @@ class PostgresSlots(PostgresReads, SQLModels):
         self._cataloguing = False
         self._news = News()
 
-    def enter(self, *slots: int) -> None:
-        """Take slots for the open batch; waits only if it holds none."""
-        wanted = sorted(set(slots) - self._held)
+    def enter(self, *shards: int) -> None:
+        """Take shards for the open batch; waits only if it holds none."""
+        wanted = sorted(set(shards) - self._held)
         if not wanted:
             return
         if not self._batch.open:  # there is nothing to be held for; but whoever looks sees how far they are
-            for slot in wanted:
-                self.counts(slot)
+            for shard in wanted:
+                self.counts(shard)
             return
         told = (",".join(map(str, wanted)),)
         self._take([call(self._patient(_ENTER), told)], call(_FLOORS, told), wanted)
-        busy = [slot for slot in wanted if slot not in self._held]
+        busy = [shard for shard in wanted if shard not in self._held]
         if busy and (len(self._held) > len(wanted) - len(busy) or self._cataloguing):
-            raise Taken(f"slot {busy[0]} is being written to by another worker", "do it again in the next batch")
+            raise Taken(f"shard {busy[0]} is being written to by another worker", "do it again in the next batch")
 
     def expect(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
-        """Fetch decisions that the open batch will be about, and enter their slots and others, in one round trip."""
+        """Fetch decisions that the open batch will be about, and enter their shards and others, in one round trip."""
         if not self._batch.mine:
             return
         ahead, after = self._unknown(first), self._unknown(then)
         if ahead or after:
-            slots, ids = _told([*ahead, *after])
+            shards, ids = _told([*ahead, *after])
             entering = [call(self._patient(_ENTER_OF), _told(ahead))] if ahead else []
             entering += [call(_ENTER_FREE, _told(after))] if after else []
             more = (call(_DECISIONS, (ids,)), call(_EVENTS, (ids,))) if ids else ()
-            answers = self._take(entering, call(_FLOORS_OF, (slots, ids)), None, *more)
+            answers = self._take(entering, call(_FLOORS_OF, (shards, ids)), None, *more)
             if ids:
                 self._fetched(ids.split(","), *answers)
 
     def _unknown(self, named: Sequence[int | str]) -> list[int | str]:
-        """Those of slots and decisions of which the batch does not know yet what it could."""
+        """Those of shards and decisions of which the batch does not know yet what it could."""
 
         def new(each: int | str) -> bool:
             if isinstance(each, int):
@@ -211,96 +211,96 @@ class PostgresSlots(PostgresReads, SQLModels):
     def _fetched(self, ids: Sequence[str], rows: Sequence[Any], events: Sequence[Any]) -> None:
         found = {made.id: made for made in map(decision_of, rows) if made is not None}
         for id in ids:
-            if (made := found.get(id)) is None or made.slot in self._held:
+            if (made := found.get(id)) is None or made.shard in self._held:
                 self._decisions[id] = made
-        self._events.update({(slot, row[0]): event_of(row) for slot, *row in events if slot in self._held})
+        self._events.update({(shard, row[0]): event_of(row) for shard, *row in events if shard in self._held})
 
     def _patient(self, sql: str) -> str:
         """Wait for a lock only where nobody can be waiting for us."""
         return f"{sql} SKIP LOCKED" if self._held or self._cataloguing else sql
 
     def _take(
-        self, entering: list[Sent], floors: Sent, slots: Sequence[int] | None, *more: Sent
+        self, entering: list[Sent], floors: Sent, shards: Sequence[int] | None, *more: Sent
     ) -> list[list[tuple[Any, ...]]]:
-        """Lock slots, which are these or not known; what is asked after that is answered as of then."""
-        asked = self._news.asked(slots, self._counting)
+        """Lock shards, which are these or not known; what is asked after that is answered as of then."""
+        asked = self._news.asked(shards, self._counting)
         answers = self._batch.ask(*entering, floors, *asked, *more)
         locked, (above, *rest) = answers[: len(entering)], answers[len(entering) :]
         self._number = above[0][0]
-        based, told = {slot: seq for _, slot, seq in above}, dict[int, list[Any]]()
+        based, told = {shard: seq for _, shard, seq in above}, dict[int, list[Any]]()
         for row in rest.pop(0) if asked else ():
             told.setdefault(row[0], []).append(row)
-        for slot, *counts in (row for rows in locked for row in rows):
-            if slot not in self._held:
-                self._held.add(slot)
-                self._floors[slot] = based.get(slot, 0)
+        for shard, *counts in (row for rows in locked for row in rows):
+            if shard not in self._held:
+                self._held.add(shard)
+                self._floors[shard] = based.get(shard, 0)
                 now = Counts(*counts)
-                self._news.entered(slot, self._counting.get(slot), now, told.get(slot, ()))
-                self._counting.renew(slot, now)
+                self._news.entered(shard, self._counting.get(shard), now, told.get(shard, ()))
+                self._counting.renew(shard, now)
         return rest
 
-    def _let_go(self, slots: Iterable[int] | None = None) -> None:
-        """Hold no slots any more: all, if none are named; nothing that is known of them can be relied on."""
-        self._held -= set(slots) if slots is not None else self._held.copy()
+    def _let_go(self, shards: Iterable[int] | None = None) -> None:
+        """Hold no shards any more: all, if none are named; nothing that is known of them can be relied on."""
+        self._held -= set(shards) if shards is not None else self._held.copy()
         self._floors.clear()
         self._decisions.clear()
         self._events.clear()
         self._news.forget()
-        if slots is None:
+        if shards is None:
             self._number, self._cataloguing = None, False
 
-    def kinds(self, slot: int, after: int) -> set[str]:
-        """The types of the events of a slot after one, each once."""
-        known = self._news.kinds(slot, after) if self._batch.mine else None
-        return known if known is not None else {kind for (kind,) in self._rows(_KINDS, (slot, after))}
+    def kinds(self, shard: int, after: int) -> set[str]:
+        """The types of the events of a shard after one, each once."""
+        known = self._news.kinds(shard, after) if self._batch.mine else None
+        return known if known is not None else {kind for (kind,) in self._rows(_KINDS, (shard, after))}
 
-    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+    def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
-        after = max(after, self.floor(slot))
-        known = self._news.changes(slot, after, key) if self._batch.mine else None
-        return known if known is not None else super().changes(slot, after, key)
+        after = max(after, self.floor(shard))
+        known = self._news.changes(shard, after, key) if self._batch.mine else None
+        return known if known is not None else super().changes(shard, after, key)
 
     # Reading, as the writer needs it
 
-    def counts(self, slot: int) -> Counts | None:
-        """How far a slot is: the same object as long as the store is open, and fresh."""
-        live = self._counting.get(slot)
-        if live is not None and slot in self._held:
+    def counts(self, shard: int) -> Counts | None:
+        """How far a shard is: the same object as long as the store is open, and fresh."""
+        live = self._counting.get(shard)
+        if live is not None and shard in self._held:
             return live
-        row = PostgresReads.counts(self, slot)
-        return self._counting.renew(slot, row) if row is not None else None
+        row = PostgresReads.counts(self, shard)
+        return self._counting.renew(shard, row) if row is not None else None
 
     def decision(self, id: str) -> DecisionRow | None:
-        """A decision by its id; a batch that holds nothing yet enters its slot by that."""
+        """A decision by its id; a batch that holds nothing yet enters its shard by that."""
         if not self._batch.mine or ID.fullmatch(id) is None:
             return super().decision(id)
         if id not in self._decisions and not self._held and not self._cataloguing:
             self.expect([id])
         if id not in self._decisions:
             made = super().decision(id)
-            if made is None or made.slot not in self._held:
+            if made is None or made.shard not in self._held:
                 return made
             self._decisions[id] = made
         return self._decisions[id]
 
-    def event(self, slot: int, seq: int) -> Event | None:
+    def event(self, shard: int, seq: int) -> Event | None:
         """One event."""
-        known = self._events.get((slot, seq)) if self._batch.mine else None
-        return known if known is not None else super().event(slot, seq)
+        known = self._events.get((shard, seq)) if self._batch.mine else None
+        return known if known is not None else super().event(shard, seq)
 
-    def _touched(self, slot: int) -> Counts:
-        self.enter(slot)
-        return super()._touched(slot)
+    def _touched(self, shard: int) -> Counts:
+        self.enter(shard)
+        return super()._touched(shard)
 
-    def floor(self, slot: int) -> int:
-        """The first event of a slot whose chain is known."""
-        if self._batch.mine and (known := self._floors.get(slot)) is not None:
+    def floor(self, shard: int) -> int:
+        """The first event of a shard whose chain is known."""
+        if self._batch.mine and (known := self._floors.get(shard)) is not None:
             return known
-        return super().floor(slot)
+        return super().floor(shard)
 
-    def _made(self, slot: int) -> None:
-        self._held.add(slot)
-        self._floors[slot] = 0
+    def _made(self, shard: int) -> None:
+        self._held.add(shard)
+        self._floors[shard] = 0
 
     def _forget(self, sql: str, values: Any) -> None:
         """What is about to be written is not as it was read."""
@@ -322,9 +322,9 @@ class PostgresSlots(PostgresReads, SQLModels):
 
 
 def _told(named: Sequence[int | str]) -> tuple[str, str]:
-    """Slots and decisions as a statement takes them."""
-    slots = ",".join(str(each) for each in named if isinstance(each, int))
-    return slots, ",".join(each for each in named if isinstance(each, str))
+    """Shards and decisions as a statement takes them."""
+    shards = ",".join(str(each) for each in named if isinstance(each, int))
+    return shards, ",".join(each for each in named if isinstance(each, str))
 
 
 @lru_cache(maxsize=256)
@@ -337,20 +337,20 @@ def _written(sql: str) -> tuple[str, int | None]:
     return table, -1 if _OF_ONE.search(sql) is not None else None
 
 
-# The store in PostgreSQL: as many workers as there are, ordered by the row locks of the slots.
+# The store in PostgreSQL: as many workers as there are, ordered by the row locks of the shards.
 
 _PROBE = 8192  # bytes, at random: nothing makes them smaller
 _STATE_OF = """
     INSERT INTO states SELECT ?1, ?2, ?3, substr(found.chain, 1, {mark}), ?4 FROM (
-        SELECT chain FROM events WHERE slot = ?1 AND seq = ?2
-        UNION ALL SELECT chain FROM bases WHERE slot = ?1 AND seq = ?2
+        SELECT chain FROM events WHERE shard = ?1 AND seq = ?2
+        UNION ALL SELECT chain FROM bases WHERE shard = ?1 AND seq = ?2
     ) AS found LIMIT 1
-    ON CONFLICT (slot, seq) DO UPDATE SET at = excluded.at, mark = excluded.mark, state = excluded.state
+    ON CONFLICT (shard, seq) DO UPDATE SET at = excluded.at, mark = excluded.mark, state = excluded.state
 """
 _STATE = _STATE_OF.format(mark=MARK)
 _NEWEST = """
-    DELETE FROM states WHERE slot = ?1 AND seq < ALL (
-        SELECT s.seq FROM states s WHERE s.slot = ?1 ORDER BY s.seq DESC LIMIT {kept}
+    DELETE FROM states WHERE shard = ?1 AND seq < ALL (
+        SELECT s.seq FROM states s WHERE s.shard = ?1 ORDER BY s.seq DESC LIMIT {kept}
     )
 """
 _KEEP = _NEWEST.format(kept=KEPT)
@@ -358,7 +358,7 @@ _MOVE = "UPDATE catalogue SET number = number + 1"
 _SOIL = "UPDATE catalogue SET unclean = unclean + 1"
 
 
-class PostgresStore(PostgresSlots):
+class PostgresStore(PostgresShards):
     """A schema of a PostgreSQL database, for one of its writers.
 
     The tables are made if they are not there. Every commit is on the server's disk when it returns. A connection that
@@ -422,8 +422,8 @@ class PostgresStore(PostgresSlots):
 
     def commit(self) -> None:
         """Make the batch last: returns when it is on the server's disk."""
-        for slot, counts in self._counting.moved().items():
-            self._run(COUNTS, {"slot": slot, **msgspec.structs.asdict(counts)})
+        for shard, counts in self._counting.moved().items():
+            self._run(COUNTS, {"shard": shard, **msgspec.structs.asdict(counts)})
         self._batch.commit()
         self._counting.keep()
         self._let_go()
@@ -467,48 +467,48 @@ class PostgresStore(PostgresSlots):
 
     # What is written
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
-        """Keep what a learner has become after an event, as a row; of a slot that another is writing to, nothing."""
+    def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+        """Keep what a learner has become after an event, as a row; of a shard that another is writing to, nothing."""
         with self._whole():
             if epoch is not None:
-                rows = self._rows("SELECT 1 FROM leases WHERE slot = ? AND epoch > ?", (slot, epoch))
+                rows = self._rows("SELECT 1 FROM leases WHERE shard = ? AND epoch > ?", (shard, epoch))
                 if rows:
                     return False
             try:
-                self.enter(slot)  # rows of states are locked in the order of slots, too
+                self.enter(shard)  # rows of states are locked in the order of shards, too
             except Taken:
                 return False
             if key is not None:
-                self._run(KEY_STATE, (slot, key, seq, time.time(), content))
+                self._run(KEY_STATE, (shard, key, seq, time.time(), content))
                 reach("key-state-written")
             else:
-                self._run(_STATE, (slot, seq, time.time(), content))
-                self._run(_KEEP, (slot,))
+                self._run(_STATE, (shard, seq, time.time(), content))
+                self._run(_KEEP, (shard,))
         return True
 
-    def drop_states(self, slot: int, before: int) -> None:
-        """Between batches: keep no state of the slot itself from before an event."""
+    def drop_states(self, shard: int, before: int) -> None:
+        """Between batches: keep no state of the shard itself from before an event."""
         with self._whole():
-            if self._run_for("DELETE FROM states WHERE slot = ? AND seq < ? RETURNING seq", (slot, before)):
+            if self._run_for("DELETE FROM states WHERE shard = ? AND seq < ? RETURNING seq", (shard, before)):
                 self._run(_SOIL)
 
     def forget(
         self,
-        slot: int,
+        shard: int,
         key: str,
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
     ) -> tuple[int, Verdict]:
         """Erase the events of a key, and let events of others say something else (`Store.forget`)."""
-        told = super().forget(slot, key, at, places, rewrites)
+        told = super().forget(shard, key, at, places, rewrites)
         self._run(_SOIL)
         return told
 
-    def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+    def rebase(self, shard: int, base: Base, carried: Sequence[Carried], at: float) -> int:
         """Let a log begin after a base whose states are staged; what was published of earlier moments goes."""
-        told = super().rebase(slot, base, carried, at)
-        self._run("DELETE FROM states WHERE slot = ? AND seq < ?", (slot, base.seq))
+        told = super().rebase(shard, base, carried, at)
+        self._run("DELETE FROM states WHERE shard = ? AND seq < ?", (shard, base.seq))
         return told
 
     def tidy(self, limit: int) -> bool:
@@ -554,17 +554,17 @@ class PostgresStore(PostgresSlots):
         (((number,),),) = self._side.ask(call("SELECT number FROM catalogue"))
         return int(number)
 
-    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
-        """Own slots, or go on owning them, for so long; those that somebody else owns are left out."""
-        return self._leases.lease(owner, seconds, *slots)
+    def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
+        """Own shards, or go on owning them, for so long; those that somebody else owns are left out."""
+        return self._leases.lease(owner, seconds, *shards)
 
     def leases(self) -> list[LeaseRow]:
-        """Who owns which slot until when, by slot."""
+        """Who owns which shard until when, by shard."""
         return self._leases.leases()
 
-    def leave(self, owner: str, *slots: int) -> None:
-        """Own slots no more."""
-        self._leases.leave(owner, *slots)
+    def leave(self, owner: str, *shards: int) -> None:
+        """Own shards no more."""
+        self._leases.leave(owner, *shards)
 
     # Reading
 
@@ -608,9 +608,9 @@ class PostgresStore(PostgresSlots):
         return self._batch.run_for(call(sql, values))
 
     def _refuse_torn(self) -> None:
-        """Refuse a log that does not end where the head of its slot says."""
-        for slot, seq in self._rows(TORN):
+        """Refuse a log that does not end where the head of its shard says."""
+        for shard, seq in self._rows(TORN):
             raise DatabaseFailed(
-                f"the log of slot {slot} in {self.address} does not end with event {seq}, as its head says",
+                f"the log of shard {shard} in {self.address} does not end with event {seq}, as its head says",
                 "put the whole database back from a backup",
             )

@@ -22,8 +22,8 @@ from smidgen.service.storage.sql import SQLReads
 _PAGE = "SELECT * FROM ({sql}) AS page LIMIT {size}"
 _MOMENT = call("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _END = call("COMMIT")
-_SEQS = "SELECT seq FROM states WHERE slot = ? ORDER BY seq DESC"
-_STATE = "SELECT seq, state, mark, at FROM states WHERE slot = ? AND seq = ?"
+_SEQS = "SELECT seq FROM states WHERE shard = ? ORDER BY seq DESC"
+_STATE = "SELECT seq, state, mark, at FROM states WHERE shard = ? AND seq = ?"
 #: About how many bytes are fetched at once of a long answer, and how many rows at least and at most.
 _PART, _FEWEST, _MOST = 4 << 20, 16, 2048
 _names = itertools.count()
@@ -34,15 +34,15 @@ Asking = Callable[..., Rows]
 class PostgresReads(SQLReads):
     """What the writer and the readers have in common: states are rows."""
 
-    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
         if key is not None:
-            yield from self._states_of_key(slot, key)
+            yield from self._states_of_key(shard, key)
             return
-        for (seq,) in self._rows(_SEQS, (slot,)):
-            if (row := self._row(_STATE, (slot, seq))) is not None:
+        for (seq,) in self._rows(_SEQS, (shard,)):
+            if (row := self._row(_STATE, (shard, seq))) is not None:
                 _, content, mark, at = row
-                own = mark[:MARK].hex() == self._mark(slot, seq)
+                own = mark[:MARK].hex() == self._mark(shard, seq)
                 yield State(seq, content, f"the state after event {seq}", own, len(content), at)
 
 
@@ -197,32 +197,32 @@ def _begin(wire: Wire) -> None:
     wire.ask([_MOMENT, call("SELECT 1 FROM catalogue")])
 
 
-# Who owns which slot, by the clock of the database: leases with epochs.
+# Who owns which shard, by the clock of the database: leases with epochs.
 
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
-_SLOTS = "CAST(string_to_array(?3, ',') AS BIGINT[])"
-# Rows are locked in the order of slots, so that nobody waits in a ring.
+_SHARDS = "CAST(string_to_array(?3, ',') AS BIGINT[])"
+# Rows are locked in the order of shards, so that nobody waits in a ring.
 _RENEWAL = """
     WITH held AS (
-        SELECT slot FROM leases WHERE slot = ANY ({slots}) AND owner = ?1 AND until > {now} ORDER BY slot FOR UPDATE
-    ) UPDATE leases SET until = {now} + ?2 FROM held WHERE leases.slot = held.slot RETURNING leases.slot, epoch
+        SELECT shard FROM leases WHERE shard = ANY ({shards}) AND owner = ?1 AND until > {now} ORDER BY shard FOR UPDATE
+    ) UPDATE leases SET until = {now} + ?2 FROM held WHERE leases.shard = held.shard RETURNING leases.shard, epoch
 """
-_RENEW = _RENEWAL.format(now=_NOW, slots=_SLOTS)
+_RENEW = _RENEWAL.format(now=_NOW, shards=_SHARDS)
 _GRANTING = """
-    INSERT INTO leases AS l SELECT wanted, ?1, 1, {now} + ?2 FROM unnest({slots}) AS wanted WHERE NOT EXISTS (
-        SELECT 1 FROM leases WHERE slot = wanted AND owner <> ?1 AND until > {now}
+    INSERT INTO leases AS l SELECT wanted, ?1, 1, {now} + ?2 FROM unnest({shards}) AS wanted WHERE NOT EXISTS (
+        SELECT 1 FROM leases WHERE shard = wanted AND owner <> ?1 AND until > {now}
     ) ORDER BY wanted
-    ON CONFLICT (slot) DO UPDATE
+    ON CONFLICT (shard) DO UPDATE
         SET owner = excluded.owner, until = excluded.until,
             epoch = l.epoch + CASE WHEN l.owner = excluded.owner THEN 0 ELSE 1 END
-    WHERE l.owner = excluded.owner OR l.until <= {now} RETURNING slot, epoch
+    WHERE l.owner = excluded.owner OR l.until <= {now} RETURNING shard, epoch
 """
-_GRANT = _GRANTING.format(now=_NOW, slots=_SLOTS)
+_GRANT = _GRANTING.format(now=_NOW, shards=_SHARDS)
 _LEAVING = """
-    WITH held AS (SELECT slot FROM leases WHERE slot = ANY ({slots}) AND owner = ?1 ORDER BY slot FOR UPDATE)
-    UPDATE leases SET until = ?2 FROM held WHERE leases.slot = held.slot
+    WITH held AS (SELECT shard FROM leases WHERE shard = ANY ({shards}) AND owner = ?1 ORDER BY shard FOR UPDATE)
+    UPDATE leases SET until = ?2 FROM held WHERE leases.shard = held.shard
 """
-_LEAVE = _LEAVING.format(slots=_SLOTS)
+_LEAVE = _LEAVING.format(shards=_SHARDS)
 
 
 class Leases:
@@ -237,30 +237,30 @@ class Leases:
     def __init__(self, side: Batch) -> None:
         self._side = side
 
-    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
-        """Own slots, or go on owning them, for so long; those that somebody else owns are left out."""
-        if not slots:
+    def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
+        """Own shards, or go on owning them, for so long; those that somebody else owns are left out."""
+        if not shards:
             return {}
-        given = (owner, float(seconds), _told(slots))
+        given = (owner, float(seconds), _told(shards))
         renewing = (call("BEGIN"), call("SET LOCAL synchronous_commit = off"), call(_RENEW, given), call("COMMIT"))
         *_, renewed, _ = self._side.ask(*renewing)  # a renewal that a crash forgets does no harm
         epochs = dict(renewed)
-        if rest := [slot for slot in slots if slot not in epochs]:
+        if rest := [shard for shard in shards if shard not in epochs]:
             epochs |= dict(self._side.ask(call(_GRANT, (owner, float(seconds), _told(rest))))[0])
         return epochs
 
     def leases(self) -> list[LeaseRow]:
-        """Who owns which slot until when, by slot."""
-        (rows,) = self._side.ask(call("SELECT slot, owner, epoch, until FROM leases WHERE until > 0 ORDER BY slot"))
+        """Who owns which shard until when, by shard."""
+        (rows,) = self._side.ask(call("SELECT shard, owner, epoch, until FROM leases WHERE until > 0 ORDER BY shard"))
         return [LeaseRow(*row) for row in rows]
 
-    def leave(self, owner: str, *slots: int) -> None:
-        """Own slots no more."""
-        self._side.ask(call(_LEAVE, (owner, 0.0, _told(slots))))
+    def leave(self, owner: str, *shards: int) -> None:
+        """Own shards no more."""
+        self._side.ask(call(_LEAVE, (owner, 0.0, _told(shards))))
 
 
-def _told(slots: Sequence[int]) -> str:
-    return ",".join(map(str, slots))
+def _told(shards: Sequence[int]) -> str:
+    return ",".join(map(str, shards))
 
 
 # Taking what was erased out of PostgreSQL's tables: a vacuum aside, by one worker for all.

@@ -103,6 +103,23 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         ALTER TABLE tokens ADD COLUMN used_at DOUBLE PRECISION
         """,
     ),
+    3: (
+        "shards: what was called slots",
+        """
+        ALTER TABLE slots RENAME TO shards;
+        ALTER TABLE events RENAME COLUMN slot TO shard;
+        ALTER TABLE decisions RENAME COLUMN slot TO shard;
+        ALTER TABLE calls RENAME COLUMN slot TO shard;
+        ALTER TABLE states RENAME COLUMN slot TO shard;
+        ALTER TABLE key_states RENAME COLUMN slot TO shard;
+        ALTER TABLE lineage RENAME COLUMN slot TO shard;
+        ALTER TABLE bases RENAME COLUMN slot TO shard;
+        ALTER TABLE base_states RENAME COLUMN slot TO shard;
+        ALTER TABLE carried RENAME COLUMN slot TO shard;
+        ALTER TABLE gone RENAME COLUMN slot TO shard;
+        ALTER TABLE leases RENAME COLUMN slot TO shard
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 # A function that looks up a name may still not see what another has just made; a question does.

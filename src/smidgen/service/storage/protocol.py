@@ -1,11 +1,9 @@
 """The Store and Reading protocols.
 
-The door of the store: what the rest of the service may ask of it, whatever stands behind.
-
-A store keeps models, events, decisions, states and tokens. Events belong to a slot; a model has one slot today, so that
-``seq`` and versions count per model. Writing happens in a batch (`Store.begin`, `Store.commit`), every command of it
-under a savepoint of its own. Reading happens through a `Reading`, which sees what is committed, never waits for the
-writer, and may be used from any thread.
+A store keeps models, events, decisions, states and tokens. Events belong to a shard; ``seq`` and versions count per
+shard, and a model has one shard unless it is keyed and asks for more. Writing happens in a batch (`Store.begin`,
+`Store.commit`), every command of it under a savepoint of its own. Reading happens through a `Reading`, which sees what
+is committed, never waits for the writer, and may be used from any thread.
 
 `smidgen.testing.check_store` holds a store against this contract.
 """
@@ -38,27 +36,27 @@ from smidgen.service.storage.records import (
 class BaseReading(Protocol):
     """What can be asked about bases and lineage."""
 
-    def base_states(self, slot: int) -> Iterator[BaseState]:
+    def base_states(self, shard: int) -> Iterator[BaseState]:
         """What all learners had become at the base, in the order of their keys."""
         ...
 
-    def carried(self, slot: int) -> list[Carried]:
+    def carried(self, shard: int) -> list[Carried]:
         """The decisions under the base that are kept, in order."""
         ...
 
-    def crossing(self, slot: int, seq: int, now: float, after: int) -> list[int]:
+    def crossing(self, shard: int, seq: int, now: float, after: int) -> list[int]:
         """The decisions up to an event that later events are about, or that are open at a moment, in order.
 
         With ``after`` beyond ``seq``: only those that events after it are about.
         """
         ...
 
-    def under(self, slot: int, seq: int) -> tuple[int, int]:
+    def under(self, shard: int, seq: int) -> tuple[int, int]:
         """How many decisions and late answers there were up to an event."""
         ...
 
     def erased_decision(self, id: str) -> int | None:
-        """The slot of a decision that was erased since it lies under a base; None if none is known."""
+        """The shard of a decision that was erased since it lies under a base; None if none is known."""
         ...
 
     def lineage(self) -> list[Lineage]:
@@ -77,26 +75,26 @@ class Retaining(Protocol):
         """Give a model another name, which no other has."""
         ...
 
-    def derive(self, slot: int, source: int, seq: int) -> None:
+    def derive(self, shard: int, source: int, seq: int) -> None:
         """Note that a model began with what another had learnt up to an event."""
         ...
 
-    def stage(self, slot: int, states: Sequence[BaseState]) -> None:
+    def stage(self, shard: int, states: Sequence[BaseState]) -> None:
         """Write states of a base that is still to come; until it does, nobody sees them."""
         ...
 
-    def unstage(self, slot: int) -> None:
+    def unstage(self, shard: int) -> None:
         """Drop the states of a base that did not come."""
         ...
 
-    def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+    def rebase(self, shard: int, base: Base, carried: Sequence[Carried], at: float) -> int:
         """Let a log begin after a base whose states are staged; the number of the event that says so.
 
         What lies under the base is not seen any more, but for the decisions that are carried; `Store.tidy` erases it.
         """
         ...
 
-    def drop_base_state(self, slot: int, key: str, at: float) -> None:
+    def drop_base_state(self, shard: int, key: str, at: float) -> None:
         """Let a base hold nothing of a key, nor keep any of its decisions; an event tells of the base as it is then."""
         ...
 
@@ -105,7 +103,7 @@ class Retaining(Protocol):
         ...
 
 
-# The part of the store's door that is about others who write to the same store: slots that are taken, and leases.
+# The part of the store's door that is about others who write to the same store: shards that are taken, and leases.
 
 
 class Sharing(Protocol):
@@ -116,17 +114,17 @@ class Sharing(Protocol):
         """Whether others may write to it too."""
         ...
 
-    def enter(self, *slots: int) -> None:
-        """Take slots for the open batch: nobody else writes to them until it ends, and their counts are fresh.
+    def enter(self, *shards: int) -> None:
+        """Take shards for the open batch: nobody else writes to them until it ends, and their counts are fresh.
 
-        It waits for others only while the batch holds no slot. If it holds some and another is busy, `Taken` is
-        raised, and nothing is taken: so nobody ever waits in a ring. A slot that the batch holds, or has made, is
-        entered already. Whoever writes to a slot that was not entered enters it by that.
+        It waits for others only while the batch holds no shard. If it holds some and another is busy, `Taken` is
+        raised, and nothing is taken: so nobody ever waits in a ring. A shard that the batch holds, or has made, is
+        entered already. Whoever writes to a shard that was not entered enters it by that.
         """
         ...
 
     def expect(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
-        """A hint: the open batch will be about these slots and about these decisions; their slots are entered.
+        """A hint: the open batch will be about these shards and about these decisions; their shards are entered.
 
         A store far away fetches them together, in one round trip. Any text may be given. It waits, as `enter` does, for
         what comes first, if the batch holds nothing yet, and never for what comes then.
@@ -137,16 +135,16 @@ class Sharing(Protocol):
         """A number that grows with every committed change of the rows of models and of tokens, by whomever.
 
         Any thread may ask. Within a batch it is the number as of the last `enter` (no round trip of its own), and
-        exact for the slots that are entered. Where there is one writer, who knows what it changed, it stays the same.
+        exact for the shards that are entered. Where there is one writer, who knows what it changed, it stays the same.
         """
         ...
 
-    def kinds(self, slot: int, after: int) -> set[str]:
-        """The types of the events of a slot after one, each once: what others wrote, for one who wrote that one."""
+    def kinds(self, shard: int, after: int) -> set[str]:
+        """The types of the events of a shard after one, each once: what others wrote, for one who wrote that one."""
         ...
 
-    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
-        """Own slots, or go on owning them, for so long; those that somebody else owns are left out.
+    def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
+        """Own shards, or go on owning them, for so long; those that somebody else owns are left out.
 
         The numbers are the epochs: one grows each time the owner changes, and lasts at once, whatever batch is open.
         Any thread may ask.
@@ -154,15 +152,15 @@ class Sharing(Protocol):
         ...
 
     def leases(self) -> list[LeaseRow]:
-        """Who owns which slot until when, by slot; those that have run out too. Any thread may ask."""
+        """Who owns which shard until when, by shard; those that have run out too. Any thread may ask."""
         ...
 
-    def leave(self, owner: str, *slots: int) -> None:
-        """Own slots no more, so that another need not wait; nothing of those that somebody else owns."""
+    def leave(self, owner: str, *shards: int) -> None:
+        """Own shards no more, so that another need not wait; nothing of those that somebody else owns."""
         ...
 
 
-#: What can be asked of the decisions of a slot; each gives rows.
+#: What can be asked of the decisions of a shard; each gives rows.
 Question = Literal[
     "learnt_blocks",
     "made_blocks",
@@ -183,47 +181,47 @@ Question = Literal[
 class History(Protocol):
     """What a fold reads of a log."""
 
-    def base(self, slot: int) -> Base | None:
-        """Where the log of a slot begins, if not with its first event: what lies under it is not seen any more."""
+    def base(self, shard: int) -> Base | None:
+        """Where the log of a shard begins, if not with its first event: what lies under it is not seen any more."""
         ...
 
-    def base_state(self, slot: int, key: str | None) -> BaseState | None:
+    def base_state(self, shard: int, key: str | None) -> BaseState | None:
         """What a learner had become at the base; None if it was not there yet."""
         ...
 
-    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+    def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version or amended settings, after an event, in order, each with its decision, if any.
 
-        Of one key, if given: its own, and those that are about the whole slot.
+        Of one key, if given: its own, and those that are about the whole shard.
         """
         ...
 
-    def rewinds(self, slot: int) -> list[Event]:
+    def rewinds(self, shard: int) -> list[Event]:
         """The events that take back what earlier ones did, in order (`smidgen.service.log.events.REWINDS`)."""
         ...
 
-    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+    def of_key(self, shard: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
         ...
 
-    def forgotten(self, slot: int) -> int:
+    def forgotten(self, shard: int) -> int:
         """The last event that forgot a key, 0 if there is none."""
         ...
 
-    def version_at(self, slot: int, seq: int) -> int:
+    def version_at(self, shard: int, seq: int) -> int:
         """The version after an event."""
         ...
 
-    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
+    def last_number(self, shard: int, key: str | None, upto: int | None = None) -> int:
         """The number of a learner's latest decision, or of the latest up to an event; 0 if there is none."""
         ...
 
-    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
         ...
 
-    def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
-        """The rows that answer a named question about a slot.
+    def look(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows that answer a named question about a shard.
 
         ``learnt_blocks(after, upto, block)``
             By version: block, n, measured, sum of measures, of their squares, placed, sum of positions, longest lag.
@@ -250,7 +248,7 @@ class History(Protocol):
             were made beside others.
         ``pairs(after, limit)``
             The decisions that were made beside others after an event, in order: seq, agreed, target, chance; and of
-            what was shown: slot, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
+            what was shown: shard, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
             measure.
         ``agreement(limit)``
             One row: of the latest decisions that could agree with what was shown, how many there are and how many do.
@@ -269,7 +267,7 @@ class Folding(History, Protocol):
         """Whether others may write to it too."""
         ...
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+    def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event (`Store.publish`)."""
         ...
 
@@ -285,42 +283,42 @@ class Reading(History, BaseReading, Protocol):
         """The models in the order of their making."""
         ...
 
-    def counts(self, slot: int) -> Counts | None:
-        """How far a slot is; None if there is no such slot."""
+    def counts(self, shard: int) -> Counts | None:
+        """How far a shard is; None if there is no such shard."""
         ...
 
     def decision(self, id: str) -> DecisionRow | None:
         """A decision by its id; any text may be asked for."""
         ...
 
-    def requested(self, slot: int, request: str, *others: int) -> DecisionRow | None:
-        """The decision that the app asked for under this id of its own, in a slot or in others."""
+    def requested(self, shard: int, request: str, *others: int) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own, in a shard or in others."""
         ...
 
     def beside(self, decision: str) -> list[DecisionRow]:
-        """The decisions that other models made beside this one, by slot; any text may be asked for."""
+        """The decisions that other models made beside this one, by shard; any text may be asked for."""
         ...
 
-    def called(self, slot: int, id: str) -> CallRow | None:
+    def called(self, shard: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own, if it made an event about no decision."""
         ...
 
-    def event(self, slot: int, seq: int) -> Event | None:
+    def event(self, shard: int, seq: int) -> Event | None:
         """One event."""
         ...
 
-    def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
+    def events(self, shard: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
         ...
 
     def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
-        """The decisions of all slots whose windows are over and whose silence is still to be learnt.
+        """The decisions of all shards whose windows are over and whose silence is still to be learnt.
 
-        In the order of (expires_at, slot, seq).
+        In the order of (expires_at, shard, seq).
         """
         ...
 
-    def state_keys(self, slot: int) -> list[str]:
+    def state_keys(self, shard: int) -> list[str]:
         """The keys that have a published state."""
         ...
 
@@ -383,7 +381,7 @@ class Store(Reading, Retaining, Sharing, Protocol):
         ...
 
     def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
-        """Enter a model with one slot, which the batch holds; its first event is appended by the caller.
+        """Enter a model with one shard, which the batch holds; its first event is appended by the caller.
 
         If another writer has just made one of this name, `Taken` is raised.
         """
@@ -399,7 +397,7 @@ class Store(Reading, Retaining, Sharing, Protocol):
 
     def append(
         self,
-        slot: int,
+        shard: int,
         type: str,
         at: float,
         body: bytes | None,
@@ -416,41 +414,41 @@ class Store(Reading, Retaining, Sharing, Protocol):
         """
         ...
 
-    def decided(self, slot: int, rows: Sequence[Asked]) -> int:
+    def decided(self, shard: int, rows: Sequence[Asked]) -> int:
         """Write decisions, in order; the number of the first one's event."""
         ...
 
-    def answered(self, slot: int, rows: Sequence[Told]) -> list[Verdict]:
+    def answered(self, shard: int, rows: Sequence[Told]) -> list[Verdict]:
         """Write feedback, in order, where it is the first to its decision, and say what became of each."""
         ...
 
-    def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
+    def expired(self, shard: int, rows: Sequence[Expiry]) -> list[Verdict]:
         """Write that windows closed without feedback, where that is so and still to be learnt.
 
         The verdict of one that is not due is ``"duplicate"``, of one that was refused ``"late"``.
         """
         ...
 
-    def taught(self, slot: int, row: Told) -> Verdict:
+    def taught(self, shard: int, row: Told) -> Verdict:
         """Write that a decision beside another was taught what came of that one, if it is open; this closes it.
 
         The verdict is ``"duplicate"`` if it is closed, ``"unknown"`` if there is no such decision beside another.
         """
         ...
 
-    def unwait(self, slot: int) -> None:
-        """Let the silence of the open decisions of a slot mean nothing any more."""
+    def unwait(self, shard: int) -> None:
+        """Let the silence of the open decisions of a shard mean nothing any more."""
         ...
 
-    def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
-        """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
+    def shown(self, shard: int, decision: str, at: float, key: str | None) -> bool | None:
+        """Let a decision count; False if it does already, None if its window is over or it is not of this shard."""
         ...
 
-    def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
+    def retracted(self, shard: int, decision: str, at: float, key: str | None) -> Verdict:
         """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was."""
         ...
 
-    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+    def rolled_back(self, shard: int, version: int, at: float) -> Verdict:
         """Go back to what was learnt at a version: the answers after it stay in the log, closed, and are not measured.
 
         The verdict is ``"unknown"`` if there is no such version.
@@ -459,7 +457,7 @@ class Store(Reading, Retaining, Sharing, Protocol):
 
     def forget(
         self,
-        slot: int,
+        shard: int,
         key: str,
         at: float,
         places: tuple[int, int] | None = None,
@@ -493,15 +491,15 @@ class Store(Reading, Retaining, Sharing, Protocol):
         """Between batches: write a file anew that is fragmented; nobody can write meanwhile."""
         ...
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+    def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event. A key's state joins the open batch.
 
-        With the epoch of a lease: False if somebody else owns the slot since, and nothing is kept.
+        With the epoch of a lease: False if somebody else owns the shard since, and nothing is kept.
         """
         ...
 
-    def drop_states(self, slot: int, before: int) -> None:
-        """Between batches: keep no state of the slot itself from before an event; what keys became is kept."""
+    def drop_states(self, shard: int, before: int) -> None:
+        """Between batches: keep no state of the shard itself from before an event; what keys became is kept."""
         ...
 
     def add_token(self, token: TokenRow) -> None:

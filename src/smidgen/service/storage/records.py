@@ -20,7 +20,7 @@ class ModelRow(NamedTuple):
     ----------
     id, name
         Its number and its name.
-    slot
+    shard
         Where its events are.
     body
         The body of creation, in one spelling.
@@ -32,7 +32,7 @@ class ModelRow(NamedTuple):
 
     id: int
     name: str
-    slot: int
+    shard: int
     body: bytes
     resolved: dict[str, Any]
     created_at: float
@@ -40,7 +40,7 @@ class ModelRow(NamedTuple):
 
 
 class Counts(msgspec.Struct):
-    """How far a slot is: kept, not counted.
+    """How far a shard is: kept, not counted.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Counts(msgspec.Struct):
 
 
 def pooled(counts: Sequence[Counts]) -> Counts:
-    """How far slots are together; the chain is that of the first."""
+    """How far shards are together; the chain is that of the first."""
     if len(counts) == 1:
         return counts[0]
     names = [name for name in Counts.__struct_fields__ if name != "chain"]
@@ -209,7 +209,7 @@ class DecisionRow(NamedTuple):
 
     Attributes
     ----------
-    id, slot, seq
+    id, shard, seq
         The decision and its event.
     expires_at
         When its window ends.
@@ -232,7 +232,7 @@ class DecisionRow(NamedTuple):
     """
 
     id: str
-    slot: int
+    shard: int
     seq: int
     expires_at: float
     request_hash: bytes | None
@@ -392,19 +392,19 @@ class TokenRow(NamedTuple):
 
 
 class LeaseRow(NamedTuple):
-    """Who owns a slot: does what only one must do (silence, states, retention).
+    """Who owns a shard: does what only one must do (silence, states, retention).
 
     Attributes
     ----------
-    slot, owner
-        Which slot, and whose it is.
+    shard, owner
+        Which shard, and whose it is.
     epoch
         Grows each time the owner changes.
     until
         When the lease runs out unless it is renewed, in seconds since 1970 by the clock of the store.
     """
 
-    slot: int
+    shard: int
     owner: str
     epoch: int
     until: float

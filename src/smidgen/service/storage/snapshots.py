@@ -67,38 +67,38 @@ class Snapshot:
 
 
 class Snapshots:
-    """The snapshots of one data folder; a slot's are found by its number, never by a name."""
+    """The snapshots of one data folder; a shard's are found by its number, never by a name."""
 
     NAME = "snapshots"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / self.NAME
 
-    def slots(self) -> list[int]:
-        """The slots that have a folder here."""
+    def shards(self) -> list[int]:
+        """The shards that have a folder here."""
         found = self.folder.iterdir() if self.folder.is_dir() else ()
         return sorted(int(path.name) for path in found if path.name.isascii() and path.name.isdigit())
 
-    def take(self, slot: int, seq: int, mark: str, content: bytes) -> Snapshot:
+    def take(self, shard: int, seq: int, mark: str, content: bytes) -> Snapshot:
         """Write a snapshot aside, sync, rename, sync the folder; then drop all but the newest three.
 
         Files that run ahead of this one belong to another past of the database; they are dropped first.
         """
-        folder = self.folder / str(slot)
+        folder = self.folder / str(shard)
         data_dir.make_folder(self.folder)
         data_dir.make_folder(folder)
         path = folder / f"{seq:015d}-{mark}.smidgen"
         _replace(path, folder / "aside", content)
         reach("snapshot-synced")
-        found = list(self.of(slot))
+        found = list(self.of(shard))
         ahead = [old for old in found if old.seq > seq]
         for old in [*ahead, *[old for old in found if old.seq <= seq][KEPT:]]:
             old.path.unlink(missing_ok=True)
         return Snapshot(path, seq, mark)
 
-    def of(self, slot: int) -> Iterator[Snapshot]:
-        """The slot's snapshots, newest first."""
-        folder = self.folder / str(slot)
+    def of(self, shard: int) -> Iterator[Snapshot]:
+        """The shard's snapshots, newest first."""
+        folder = self.folder / str(shard)
         for path in sorted(folder.glob("*.smidgen"), reverse=True) if folder.is_dir() else ():
             seq, _, mark = path.stem.partition("-")
             if seq.isascii() and seq.isdigit() and len(seq) < 19:
@@ -125,12 +125,12 @@ NAME = "smidgen.db.heads"
 _RECORD = struct.Struct("<Q16s")
 _CHECK = 8
 _SIZE = _RECORD.size + _CHECK
-#: The largest number of a slot that has a place: in a database that is not damaged they count from 1.
+#: The largest number of a shard that has a place: in a database that is not damaged they count from 1.
 MOST = 1 << 20
 
 
 class Head(NamedTuple):
-    """The end of a slot's chain.
+    """The end of a shard's chain.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Head(NamedTuple):
 
 
 class Heads:
-    """The file of heads: a record of 32 bytes for each slot, at the place of its number, with a checksum.
+    """The file of heads: a record of 32 bytes for each shard, at the place of its number, with a checksum.
 
     Parameters
     ----------
@@ -162,26 +162,26 @@ class Heads:
         with suppress(OSError, struct.error):
             if self._handle is None:
                 self._handle = data_dir.open_file(self.path, os.O_WRONLY | os.O_CREAT)
-            for slot, head in heads.items():
-                if not 0 < slot <= MOST:
+            for shard, head in heads.items():
+                if not 0 < shard <= MOST:
                     continue
                 record = _RECORD.pack(head.seq, head.chain)
-                os.pwrite(self._handle, record + _checksum(slot, record), slot * _SIZE)
+                os.pwrite(self._handle, record + _checksum(shard, record), shard * _SIZE)
 
     def read(self) -> dict[int, Head]:
         """The heads that can be read; a record that was torn says nothing."""
         content, found = self._content(), {}
-        for slot in range(1, len(content) // _SIZE):
-            record = content[slot * _SIZE : slot * _SIZE + _RECORD.size]
-            if content[slot * _SIZE + _RECORD.size : (slot + 1) * _SIZE] == _checksum(slot, record):
-                found[slot] = Head(*_RECORD.unpack(record))
+        for shard in range(1, len(content) // _SIZE):
+            record = content[shard * _SIZE : shard * _SIZE + _RECORD.size]
+            if content[shard * _SIZE + _RECORD.size : (shard + 1) * _SIZE] == _checksum(shard, record):
+                found[shard] = Head(*_RECORD.unpack(record))
         return found
 
     def torn(self) -> list[int]:
-        """The slots whose record is there and cannot be read."""
+        """The shards whose record is there and cannot be read."""
         content, known = self._content(), self.read()
-        slots = range(1, -(-len(content) // _SIZE))
-        return [slot for slot in slots if slot not in known and any(content[slot * _SIZE : (slot + 1) * _SIZE])]
+        shards = range(1, -(-len(content) // _SIZE))
+        return [shard for shard in shards if shard not in known and any(content[shard * _SIZE : (shard + 1) * _SIZE])]
 
     def _content(self) -> bytes:
         try:
@@ -197,8 +197,8 @@ class Heads:
             self._handle = None
 
 
-def _checksum(slot: int, record: bytes) -> bytes:
-    return blake2b(slot.to_bytes(8, "little") + record, digest_size=_CHECK).digest()
+def _checksum(shard: int, record: bytes) -> bytes:
+    return blake2b(shard.to_bytes(8, "little") + record, digest_size=_CHECK).digest()
 
 
 _MARK = re.compile(r"[0-9a-f]{16}")
@@ -209,7 +209,7 @@ class Lost(NamedTuple):
 
     Attributes
     ----------
-    slot, seq
+    shard, seq
         The event.
     another
         Whether there is one of this number, which is not the same.
@@ -217,7 +217,7 @@ class Lost(NamedTuple):
         The file that has seen it.
     """
 
-    slot: int
+    shard: int
     seq: int
     another: bool
     witness: Path
@@ -266,19 +266,19 @@ class Witnesses:
         Parameters
         ----------
         chain
-            The chain of a slot at an event; None if there is no such event.
+            The chain of a shard at an event; None if there is no such event.
         first
-            The first event of a slot whose chain is known: what lies under a base is erased, and nobody misses it.
+            The first event of a shard whose chain is known: what lies under a base is erased, and nobody misses it.
         """
-        for slot, head in self.heads.items():
-            if head.seq >= first(slot) and (found := chain(slot, head.seq)) != head.chain:
-                yield Lost(slot, head.seq, found is not None, self._folder / NAME)
-        for slot, snapshot in self.snapshots:
-            if snapshot.seq < first(slot):
+        for shard, head in self.heads.items():
+            if head.seq >= first(shard) and (found := chain(shard, head.seq)) != head.chain:
+                yield Lost(shard, head.seq, found is not None, self._folder / NAME)
+        for shard, snapshot in self.snapshots:
+            if snapshot.seq < first(shard):
                 continue
-            found = chain(slot, snapshot.seq)
+            found = chain(shard, snapshot.seq)
             if found is None or found[:MARK].hex() != snapshot.mark:
-                yield Lost(slot, snapshot.seq, found is not None, snapshot.path)
+                yield Lost(shard, snapshot.seq, found is not None, snapshot.path)
 
     def refuse_loss(
         self,
@@ -293,11 +293,11 @@ class Witnesses:
         chain, first
             As in `lost`.
         name
-            What a slot is called.
+            What a shard is called.
         """
         for lost in self.lost(chain, first):
             raise StorageFailed(
-                f"events that were acknowledged are lost: {str(lost).format(name(lost.slot))}, and"
+                f"events that were acknowledged are lost: {str(lost).format(name(lost.shard))}, and"
                 f" {lost.witness.relative_to(self._folder)} has seen it",
                 "put the whole data folder back, smidgen.db-wal among it, or smidgen restore a backup with --force; to"
                 f" go on without what is lost, delete {self._folder / NAME} and {self._folder / Snapshots.NAME}",
@@ -309,9 +309,9 @@ def _filled(path: Path) -> bool:
 
 
 def _marked(folder: Path) -> Iterator[tuple[int, Snapshot]]:
-    """The snapshots of a folder that say of which event they are, with their slots."""
+    """The snapshots of a folder that say of which event they are, with their shards."""
     snapshots = Snapshots(folder)
-    for slot in snapshots.slots():
-        for snapshot in snapshots.of(slot):
+    for shard in snapshots.shards():
+        for snapshot in snapshots.of(shard):
             if _MARK.fullmatch(snapshot.mark) is not None:
-                yield slot, snapshot
+                yield shard, snapshot

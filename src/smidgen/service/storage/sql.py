@@ -60,8 +60,8 @@ class SQLTelling(SQLAsking):
         """Run a statement now; the rows that it returns."""
 
     @abstractmethod
-    def enter(self, *slots: int) -> None:
-        """Take slots for the open batch, where others write too."""
+    def enter(self, *shards: int) -> None:
+        """Take shards for the open batch, where others write too."""
 
 
 # Reading the bases of logs, and where copies are from.
@@ -69,20 +69,20 @@ class SQLTelling(SQLAsking):
 #: Whether a row of events or decisions lies above the base, or is kept although it does not. While what lies under a
 #: new base is being erased, some of it is still there.
 SEEN = """
-    ({table}.seq > coalesce((SELECT b.seq FROM bases b WHERE b.slot = {table}.slot), 0)
-        OR EXISTS (SELECT 1 FROM carried c WHERE c.slot = {table}.slot AND c.seq = {table}.seq))
+    ({table}.seq > coalesce((SELECT b.seq FROM bases b WHERE b.shard = {table}.shard), 0)
+        OR EXISTS (SELECT 1 FROM carried c WHERE c.shard = {table}.shard AND c.seq = {table}.seq))
 """
 _STATES = "SELECT key, seq, number, digest, state FROM base_states"
-_IN_FORCE = "(SELECT seq FROM bases WHERE slot = ?1)"
-_NEWEST = "seq = (SELECT max(t.seq) FROM base_states t WHERE t.slot = ?1 AND t.key = s.key AND t.seq <= {base})"
-_ALL_STATES = f"{_STATES} s WHERE slot = ?1 AND {_NEWEST.format(base=_IN_FORCE)} ORDER BY key"
+_IN_FORCE = "(SELECT seq FROM bases WHERE shard = ?1)"
+_NEWEST = "seq = (SELECT max(t.seq) FROM base_states t WHERE t.shard = ?1 AND t.key = s.key AND t.seq <= {base})"
+_ALL_STATES = f"{_STATES} s WHERE shard = ?1 AND {_NEWEST.format(base=_IN_FORCE)} ORDER BY key"
 # The order of the join is said outright: from the few later events to their decisions.
 _CROSSING = """
     SELECT DISTINCT x.seq FROM events e CROSS JOIN decisions x ON x.id = e.decision
-    WHERE e.slot = ?1 AND e.seq > ?2 AND e.type <> 'decision' AND x.slot = ?1 AND x.seq <= ?3
+    WHERE e.shard = ?1 AND e.seq > ?2 AND e.type <> 'decision' AND x.shard = ?1 AND x.seq <= ?3
 """
 _OPEN = """
-    SELECT seq FROM decisions INDEXED BY decision_order WHERE slot = ?1 AND seq <= ?2 AND feedback_seq IS NULL
+    SELECT seq FROM decisions INDEXED BY decision_order WHERE shard = ?1 AND seq <= ?2 AND feedback_seq IS NULL
         AND (expires_at >= ?3 OR (waits = 1 AND shown = 1))
 """
 
@@ -90,72 +90,72 @@ _OPEN = """
 class SQLBases(SQLAsking):
     """What is asked about bases and lineage."""
 
-    def base(self, slot: int) -> Base | None:
-        """Where the log of a slot begins, if not with its first event."""
-        sql = "SELECT seq, version, chain, at, decisions, late, floor, body, erased FROM bases WHERE slot = ?"
-        row = self._row(sql, (slot,))
+    def base(self, shard: int) -> Base | None:
+        """Where the log of a shard begins, if not with its first event."""
+        sql = "SELECT seq, version, chain, at, decisions, late, floor, body, erased FROM bases WHERE shard = ?"
+        row = self._row(sql, (shard,))
         return Base(*row) if row is not None else None
 
-    def base_state(self, slot: int, key: str | None) -> BaseState | None:
+    def base_state(self, shard: int, key: str | None) -> BaseState | None:
         """What a learner had become at the base; None if it was not there yet."""
-        sql = f"{_STATES} WHERE slot = ?1 AND key = ?2 AND seq <= {_IN_FORCE} ORDER BY seq DESC LIMIT 1"
-        row = self._row(sql, (slot, key or ""))
+        sql = f"{_STATES} WHERE shard = ?1 AND key = ?2 AND seq <= {_IN_FORCE} ORDER BY seq DESC LIMIT 1"
+        row = self._row(sql, (shard, key or ""))
         return _state(row) if row is not None else None
 
-    def base_states(self, slot: int) -> Iterator[BaseState]:
+    def base_states(self, shard: int) -> Iterator[BaseState]:
         """What all learners had become at the base, in the order of their keys."""
-        for row in self._each(_ALL_STATES, (slot,), 16):
+        for row in self._each(_ALL_STATES, (shard,), 16):
             yield _state(row)
 
-    def carried(self, slot: int) -> list[Carried]:
+    def carried(self, shard: int) -> list[Carried]:
         """The decisions under the base that are kept, in order."""
-        rows = self._rows("SELECT seq, digest FROM carried WHERE slot = ? ORDER BY seq", (slot,))
+        rows = self._rows("SELECT seq, digest FROM carried WHERE shard = ? ORDER BY seq", (shard,))
         return [Carried(*row) for row in rows]
 
-    def crossing(self, slot: int, seq: int, now: float, after: int) -> list[int]:
+    def crossing(self, shard: int, seq: int, now: float, after: int) -> list[int]:
         """The decisions up to an event that later events are about, or that are open at a moment, in order.
 
         With ``after`` beyond ``seq``: only those that events after it are about.
         """
-        found = {found for (found,) in self._rows(_CROSSING, (slot, after, seq))}
+        found = {found for (found,) in self._rows(_CROSSING, (shard, after, seq))}
         if after <= seq:
-            found |= {found for (found,) in self._rows(_OPEN, (slot, seq, now))}
+            found |= {found for (found,) in self._rows(_OPEN, (shard, seq, now))}
         return sorted(found)
 
-    def under(self, slot: int, seq: int) -> tuple[int, int]:
+    def under(self, shard: int, seq: int) -> tuple[int, int]:
         """How many decisions and late answers there were up to an event."""
         row = self._row(
             "SELECT count(*) FILTER (WHERE type = 'decision'),"
-            " count(*) FILTER (WHERE type = 'feedback' AND made IS NULL) FROM events WHERE slot = ?1 AND seq <= ?2"
-            " AND seq > coalesce((SELECT seq FROM bases WHERE slot = ?1), 0)",
-            (slot, seq),
+            " count(*) FILTER (WHERE type = 'feedback' AND made IS NULL) FROM events WHERE shard = ?1 AND seq <= ?2"
+            " AND seq > coalesce((SELECT seq FROM bases WHERE shard = ?1), 0)",
+            (shard, seq),
         )
-        base = self.base(slot)
+        base = self.base(shard)
         return (row[0] + base.decisions, row[1] + base.late) if base is not None else (row[0], row[1])
 
     def erased_decision(self, id: str) -> int | None:
-        """The slot of a decision that was erased with its base; None if none is known."""
+        """The shard of a decision that was erased with its base; None if none is known."""
         try:
             name = bytes.fromhex(id)
         except ValueError:
             return None
-        row = self._row("SELECT slot FROM gone WHERE id = ?", (name,))
+        row = self._row("SELECT shard FROM gone WHERE id = ?", (name,))
         if row is None:  # not yet, perhaps
             row = self._row(
-                "SELECT x.slot FROM decisions x JOIN bases b ON b.slot = x.slot AND b.seq >= x.seq WHERE x.id = ?"
-                " AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = x.slot AND c.seq = x.seq)",
+                "SELECT x.shard FROM decisions x JOIN bases b ON b.shard = x.shard AND b.seq >= x.seq WHERE x.id = ?"
+                " AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = x.shard AND c.seq = x.seq)",
                 (name,),
             )
         return int(row[0]) if row is not None else None
 
     def lineage(self) -> list[Lineage]:
         """Which models began with what others had learnt, in the order of their making."""
-        rows = self._rows("SELECT slot, source, seq FROM lineage ORDER BY slot, source")
+        rows = self._rows("SELECT shard, source, seq FROM lineage ORDER BY shard, source")
         return [Lineage(*row) for row in rows]
 
-    def floor(self, slot: int) -> int:
-        """The first event of a slot whose chain is known: that of its base, else 0."""
-        row = self._row("SELECT seq FROM bases WHERE slot = ?", (slot,))
+    def floor(self, shard: int) -> int:
+        """The first event of a shard whose chain is known: that of its base, else 0."""
+        row = self._row("SELECT seq FROM bases WHERE shard = ?", (shard,))
         return int(row[0]) if row is not None else 0
 
 
@@ -167,20 +167,20 @@ def _state(row: Any) -> BaseState:
 # The named questions of the store, as SQL answers them; `Reading.look` of the protocol has the list.
 
 DECISIONS = (
-    "SELECT id, slot, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
+    "SELECT id, shard, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
     " measure, position, waits, shown, late_hash, beside, agreed FROM decisions"
 )
 _OUTCOMES = """
     SELECT x.seq, d.at, d.key, x.expires_at, x.explored, x.forwarded, x.feedback_seq, x.version, x.measure, f.type, f.at
-    FROM decisions x INDEXED BY {index} JOIN events d ON d.slot = x.slot AND d.seq = x.seq
-    LEFT JOIN events f ON f.slot = x.slot AND f.seq = x.feedback_seq
-    WHERE x.slot = :slot AND {which} ORDER BY {order} DESC LIMIT :limit
+    FROM decisions x INDEXED BY {index} JOIN events d ON d.shard = x.shard AND d.seq = x.seq
+    LEFT JOIN events f ON f.shard = x.shard AND f.seq = x.feedback_seq
+    WHERE x.shard = :shard AND {which} ORDER BY {order} DESC LIMIT :limit
 """
-_LAST = "(SELECT seq FROM slots WHERE id = :slot)"
+_LAST = "(SELECT seq FROM shards WHERE id = :shard)"
 # Few may count, since what was never shown does not: so only five times as many of the latest are looked through.
 _NOT_BEFORE = """
     SELECT min(seq) FROM (
-        SELECT seq FROM decisions INDEXED BY decision_order WHERE slot = :slot AND seq <= {end}
+        SELECT seq FROM decisions INDEXED BY decision_order WHERE shard = :shard AND seq <= {end}
         ORDER BY seq DESC LIMIT 5 * :limit
     ) AS few
 """
@@ -188,12 +188,12 @@ _NOT_BEFORE = """
 _OVER = """
     coalesce((
         SELECT CASE WHEN expires_at < :now THEN 1 ELSE 0 END FROM decisions INDEXED BY decision_order
-        WHERE slot = :slot AND seq >= {middle} ORDER BY seq LIMIT 1
+        WHERE shard = :shard AND seq >= {middle} ORDER BY seq LIMIT 1
     ), 0)
 """
 _HALVES = """
     WITH RECURSIVE halves (low, high, over) AS (
-        SELECT CAST(0 AS BIGINT), seq + 1, {first} FROM slots WHERE id = :slot
+        SELECT CAST(0 AS BIGINT), seq + 1, {first} FROM shards WHERE id = :shard
         UNION ALL
         SELECT CASE WHEN over = 1 THEN (low + high) / 2 ELSE low END,
             CASE WHEN over = 1 THEN high ELSE (low + high) / 2 END, {next}
@@ -202,19 +202,19 @@ _HALVES = """
     SELECT max(low) FROM halves
 """
 _LAST_ENDED = _HALVES.format(
-    first=_OVER.format(middle="(slots.seq + 1) / 2"),
+    first=_OVER.format(middle="(shards.seq + 1) / 2"),
     next=_OVER.format(middle="((low + high) / 2 + CASE WHEN over = 1 THEN high ELSE low END) / 2"),
 )
 
 _TALLY = """
     WITH base (seq, version) AS (
-        SELECT coalesce(max(seq), 0), coalesce(max(version), 0) FROM bases WHERE slot = :slot
+        SELECT coalesce(max(seq), 0), coalesce(max(version), 0) FROM bases WHERE shard = :shard
     )
     SELECT count(*), count(*) FILTER (WHERE x.version > base.version),
         count(*) FILTER (WHERE x.feedback_seq > base.seq AND x.version IS NULL AND x.feedback_hash IS NOT NULL),
         count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision')
-    FROM base, decisions x LEFT JOIN events e ON e.slot = x.slot AND e.seq = x.seq
-    WHERE x.slot = :slot AND {seen}
+    FROM base, decisions x LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.seq
+    WHERE x.shard = :shard AND {seen}
 """
 
 QUESTIONS: dict[Question, str] = {
@@ -225,38 +225,38 @@ QUESTIONS: dict[Question, str] = {
                 CASE WHEN feedback_seq - seq < version THEN feedback_seq - seq - 1 ELSE version - 1 END
             )
         FROM decisions INDEXED BY decision_versions
-        WHERE slot = :slot AND version > :after AND version <= :upto GROUP BY 1 ORDER BY 1
+        WHERE shard = :shard AND version > :after AND version <= :upto GROUP BY 1 ORDER BY 1
     """,
     "made_blocks": """
         SELECT (seq - 1) / :block, count(*), total(explored), count(forwarded), total(forwarded)
         FROM decisions INDEXED BY decision_order
-        WHERE slot = :slot AND seq > :after AND seq <= :upto GROUP BY 1 ORDER BY 1
+        WHERE shard = :shard AND seq > :after AND seq <= :upto GROUP BY 1 ORDER BY 1
     """,
     "waits": """
         SELECT f.at - d.at FROM decisions x INDEXED BY decision_versions
-        JOIN events f ON f.slot = x.slot AND f.seq = x.feedback_seq
-        JOIN events d ON d.slot = x.slot AND d.seq = x.seq
-        WHERE x.slot = :slot AND x.version > :after ORDER BY x.version
+        JOIN events f ON f.shard = x.shard AND f.seq = x.feedback_seq
+        JOIN events d ON d.shard = x.shard AND d.seq = x.seq
+        WHERE x.shard = :shard AND x.version > :after ORDER BY x.version
     """,
     "measures": """
         SELECT measure FROM decisions INDEXED BY decision_versions
-        WHERE slot = :slot AND version > :after AND measure IS NOT NULL ORDER BY version
+        WHERE shard = :shard AND version > :after AND measure IS NOT NULL ORDER BY version
     """,
     "latest": DECISIONS
-    + " INDEXED BY decision_order WHERE slot = :slot AND seq < :before ORDER BY seq DESC LIMIT :limit",
+    + " INDEXED BY decision_order WHERE shard = :shard AND seq < :before ORDER BY seq DESC LIMIT :limit",
     "keys": """
         WITH RECURSIVE found (key) AS (
             SELECT min(key) FROM (
-                SELECT min(key) AS key FROM events INDEXED BY event_keys WHERE slot = :slot AND key >= :prefix
+                SELECT min(key) AS key FROM events INDEXED BY event_keys WHERE shard = :shard AND key >= :prefix
                 UNION ALL
-                SELECT min(key) FROM base_states WHERE slot = :slot AND key >= :prefix AND key > ''
+                SELECT min(key) FROM base_states WHERE shard = :shard AND key >= :prefix AND key > ''
             ) AS first
             UNION ALL
             SELECT (
                 SELECT min(key) FROM (
-                    SELECT min(key) AS key FROM events INDEXED BY event_keys WHERE slot = :slot AND key > found.key
+                    SELECT min(key) AS key FROM events INDEXED BY event_keys WHERE shard = :shard AND key > found.key
                     UNION ALL
-                    SELECT min(key) FROM base_states WHERE slot = :slot AND key > found.key
+                    SELECT min(key) FROM base_states WHERE shard = :shard AND key > found.key
                 ) AS next
             )
             FROM found WHERE found.key IS NOT NULL AND substr(found.key, 1, length(:prefix)) = :prefix
@@ -280,30 +280,30 @@ QUESTIONS: dict[Question, str] = {
         index="decision_versions", which="x.version IS NOT NULL AND x.beside IS NULL", order="x.version"
     ),
     "pairs": """
-        SELECT s.seq, s.agreed, s.target, s.chance, d.slot, d.seq, d.expires_at, d.shown, d.forwarded, d.agreed,
+        SELECT s.seq, s.agreed, s.target, s.chance, d.shard, d.seq, d.expires_at, d.shown, d.forwarded, d.agreed,
             d.feedback_seq, d.measure
         FROM decisions s INDEXED BY decision_order JOIN decisions d ON d.id = s.beside
-        WHERE s.slot = :slot AND s.seq > :after ORDER BY s.seq LIMIT :limit
+        WHERE s.shard = :shard AND s.seq > :after ORDER BY s.seq LIMIT :limit
     """,
     "agreement": """
         SELECT count(*), total(agreed) FROM (
-            SELECT agreed FROM decisions INDEXED BY decision_agreed WHERE slot = :slot AND agreed IS NOT NULL
+            SELECT agreed FROM decisions INDEXED BY decision_agreed WHERE shard = :shard AND agreed IS NOT NULL
             ORDER BY seq DESC LIMIT :limit
         ) AS latest
     """,
     "open": """
         SELECT count(*) FILTER (WHERE shown = 1), count(*) FILTER (WHERE shown = 0) FROM (
             SELECT shown, feedback_seq, expires_at, forwarded, beside FROM decisions INDEXED BY decision_order
-            WHERE slot = :slot ORDER BY seq DESC LIMIT :limit
+            WHERE shard = :shard ORDER BY seq DESC LIMIT :limit
         ) AS latest
         WHERE feedback_seq IS NULL AND beside IS NULL AND expires_at >= :now AND (forwarded IS NULL OR forwarded = 1)
     """,
 }
-#: Slots whose last event is not where their counts say, or not what they say.
+#: Shards whose last event is not where their counts say, or not what they say.
 TORN = """
-    SELECT s.id, s.seq FROM slots s LEFT JOIN events e ON e.slot = s.id AND e.seq = s.seq
+    SELECT s.id, s.seq FROM shards s LEFT JOIN events e ON e.shard = s.id AND e.seq = s.seq
     WHERE (s.seq > 0 AND e.chain IS NOT s.chain)
-        OR EXISTS (SELECT 1 FROM events x WHERE x.slot = s.id AND x.seq > s.seq)
+        OR EXISTS (SELECT 1 FROM events x WHERE x.shard = s.id AND x.seq > s.seq)
     ORDER BY s.id
 """
 
@@ -330,24 +330,24 @@ def _table(columns: str, order: str) -> TableForm:
     return TableForm(tuple(columns.split()), order)
 
 
-#: In an order in which what is referred to comes first. States of slots are no rows everywhere.
+#: In an order in which what is referred to comes first. States of shards are no rows everywhere.
 TABLES = {
     "models": _table("id name body resolved created_at archived_at", "id"),
-    "slots": _table("id model place seq version decisions late keys number chain answered", "id"),
-    "events": _table("slot seq type version at decision key made salt chain body", "slot, seq"),
+    "shards": _table("id model place seq version decisions late keys number chain answered", "id"),
+    "events": _table("shard seq type version at decision key made salt chain body", "shard, seq"),
     "decisions": _table(
-        "id slot seq number expires_at request request_hash explored forwarded feedback_seq feedback_hash version"
+        "id shard seq number expires_at request request_hash explored forwarded feedback_seq feedback_hash version"
         " measure position waits shown late_hash beside agreed target chance",
         "id",
     ),
-    "calls": _table("slot id hash seq", "slot, id"),
-    "key_states": _table("slot key seq at state", "slot, key"),
+    "calls": _table("shard id hash seq", "shard, id"),
+    "key_states": _table("shard key seq at state", "shard, key"),
     "tokens": _table("id hash scopes model created_at revoked_at name expires_at used_at", "id"),
-    "lineage": _table("slot source seq", "slot, source"),
-    "bases": _table("slot seq version chain at decisions late floor body erased", "slot"),
-    "base_states": _table("slot key seq number digest state", "slot, key, seq, digest"),
-    "carried": _table("slot seq digest", "slot, seq"),
-    "gone": _table("id slot", "id"),
+    "lineage": _table("shard source seq", "shard, source"),
+    "bases": _table("shard seq version chain at decisions late floor body erased", "shard"),
+    "base_states": _table("shard key seq number digest state", "shard, key, seq, digest"),
+    "carried": _table("shard seq digest", "shard, seq"),
+    "gone": _table("id shard", "id"),
 }
 _ALL = "SELECT {columns} FROM {table} ORDER BY {order}"
 _ROW = "INSERT INTO {table} ({columns}) VALUES ({values})"
@@ -375,13 +375,13 @@ def count_of(name: str) -> str:
 
 ID = re.compile(r"[0-9a-f]{24}")
 EVENTS = "SELECT seq, type, version, at, decision, key, made, salt, chain, body FROM events"
-_COUNTS = "SELECT seq, version, decisions, late, keys, number, chain, answered FROM slots WHERE id = ?"
+_COUNTS = "SELECT seq, version, decisions, late, keys, number, chain, answered FROM shards WHERE id = ?"
 _CHANGES = """
     SELECT f.seq, f.type, f.version, f.at, f.decision, f.key, f.made, f.salt, f.chain, f.body,
            d.seq, d.type, d.version, d.at, d.decision, d.key, d.made, d.salt, d.chain, d.body
     FROM events f {index} LEFT JOIN decisions x ON x.id = f.decision
-    LEFT JOIN events d ON d.slot = x.slot AND d.seq = x.seq
-    WHERE f.slot = ?1 AND f.seq > ?2 AND (f.made IS NOT NULL OR f.type = 'amended') AND {key}
+    LEFT JOIN events d ON d.shard = x.shard AND d.seq = x.seq
+    WHERE f.shard = ?1 AND f.seq > ?2 AND (f.made IS NOT NULL OR f.type = 'amended') AND {key}
 """
 _CHANGES_ALL = _CHANGES.format(index="", key="1 = 1") + " ORDER BY 1"
 _CHANGES_BY_KEY = (
@@ -390,37 +390,39 @@ _CHANGES_BY_KEY = (
     + _CHANGES.format(index="INDEXED BY event_wide", key="f.decision IS NULL AND f.key IS NULL")
     + " ORDER BY 1"
 )
-OF_KEY = f"{EVENTS} INDEXED BY event_keys WHERE slot = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
+OF_KEY = f"{EVENTS} INDEXED BY event_keys WHERE shard = ? AND key = ? AND seq > ? ORDER BY seq LIMIT 256"
 _FORGOTTEN = """
     SELECT seq FROM events INDEXED BY event_wide
-    WHERE slot = ? AND decision IS NULL AND type = 'erased' AND salt IS NOT NULL ORDER BY seq DESC LIMIT 1
+    WHERE shard = ? AND decision IS NULL AND type = 'erased' AND salt IS NOT NULL ORDER BY seq DESC LIMIT 1
 """
 _REWINDS = (
-    f"{EVENTS} INDEXED BY event_rewinds WHERE slot = ? AND seq > ?"
+    f"{EVENTS} INDEXED BY event_rewinds WHERE shard = ? AND seq > ?"
     " AND type IN ('retracted', 'rolled_back') ORDER BY seq"
 )
 _VERSION_AT = (
-    "SELECT made FROM events WHERE slot = ? AND seq <= ? AND seq > ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
+    "SELECT made FROM events WHERE shard = ? AND seq <= ? AND seq > ? AND made IS NOT NULL ORDER BY seq DESC LIMIT 1"
 )
-_EVENT = f"{EVENTS} WHERE slot = ? AND seq = ? AND {SEEN.format(table='events')}"
+_EVENT = f"{EVENTS} WHERE shard = ? AND seq = ? AND {SEEN.format(table='events')}"
 DECISION_BY_ID = f"{DECISIONS} WHERE id = ? AND {SEEN.format(table='decisions')}"
-_REQUESTED = f"{DECISIONS} WHERE request = ? AND slot IN ({{slots}}) AND {SEEN.format(table='decisions')}"
-_NUMBER = "SELECT number FROM decisions INDEXED BY decision_order WHERE slot = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
-_BESIDE = f"{DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY slot"
+_REQUESTED = f"{DECISIONS} WHERE request = ? AND shard IN ({{shards}}) AND {SEEN.format(table='decisions')}"
+_NUMBER = (
+    "SELECT number FROM decisions INDEXED BY decision_order WHERE shard = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
+)
+_BESIDE = f"{DECISIONS} INDEXED BY decision_beside WHERE beside = ? AND {SEEN.format(table='decisions')} ORDER BY shard"
 _KEYS_NUMBER = (
     "SELECT x.number FROM events e INDEXED BY event_keys JOIN decisions x ON x.id = e.decision"
-    " WHERE e.slot = ? AND e.key = ? AND e.seq <= ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1"
+    " WHERE e.shard = ? AND e.key = ? AND e.seq <= ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1"
 )
 _DUE = (
     f"{DECISIONS} INDEXED BY decision_due WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL AND expires_at < ?"
-    " ORDER BY expires_at, slot, seq LIMIT ?"
+    " ORDER BY expires_at, shard, seq LIMIT ?"
 )
 
 
 @lru_cache(maxsize=256)
-def _requested(slots: int) -> str:
-    """The question for the app's own id in so many slots."""
-    return _REQUESTED.format(slots=", ".join("?" * slots))
+def _requested(shards: int) -> str:
+    """The question for the app's own id in so many shards."""
+    return _REQUESTED.format(shards=", ".join("?" * shards))
 
 
 def _settings(name: str, resolved: bytes) -> dict[str, Any]:
@@ -439,7 +441,7 @@ class SQLReads(SQLBases):
         """Answer all questions within the block as of one moment."""
 
     @abstractmethod
-    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
 
     @abstractmethod
@@ -450,16 +452,16 @@ class SQLReads(SQLBases):
         """The models in the order of their making."""
         rows = self._rows(
             "SELECT m.id, m.name, s.id, m.body, m.resolved, m.created_at, m.archived_at"
-            " FROM models m JOIN slots s ON s.model = m.id AND s.place = 0 ORDER BY m.id"
+            " FROM models m JOIN shards s ON s.model = m.id AND s.place = 0 ORDER BY m.id"
         )
         return [
-            ModelRow(id, name, slot, body, _settings(name, resolved), created, archived)
-            for id, name, slot, body, resolved, created, archived in rows
+            ModelRow(id, name, shard, body, _settings(name, resolved), created, archived)
+            for id, name, shard, body, resolved, created, archived in rows
         ]
 
-    def counts(self, slot: int) -> Counts | None:
-        """How far a slot is."""
-        row = self._row(_COUNTS, (slot,))
+    def counts(self, shard: int) -> Counts | None:
+        """How far a shard is."""
+        row = self._row(_COUNTS, (shard,))
         return Counts(*row) if row is not None else None
 
     def decision(self, id: str) -> DecisionRow | None:
@@ -468,100 +470,100 @@ class SQLReads(SQLBases):
             return None
         return decision_of(self._row(DECISION_BY_ID, (bytes.fromhex(id),)))
 
-    def requested(self, slot: int, request: str, *others: int) -> DecisionRow | None:
-        """The decision that the app asked for under this id of its own, in a slot or in others."""
-        return decision_of(self._row(_requested(1 + len(others)), (request, slot, *others)))
+    def requested(self, shard: int, request: str, *others: int) -> DecisionRow | None:
+        """The decision that the app asked for under this id of its own, in a shard or in others."""
+        return decision_of(self._row(_requested(1 + len(others)), (request, shard, *others)))
 
     def beside(self, decision: str) -> list[DecisionRow]:
-        """The decisions that were made beside this one, by slot."""
+        """The decisions that were made beside this one, by shard."""
         if ID.fullmatch(decision) is None:
             return []
         return [DecisionRow(*_decided(row)) for row in self._rows(_BESIDE, (bytes.fromhex(decision),))]
 
-    def called(self, slot: int, id: str) -> CallRow | None:
+    def called(self, shard: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
-        row = self._row("SELECT hash, seq FROM calls WHERE slot = ? AND id = ?", (slot, id))
-        return CallRow(*row) if row is not None and row[1] > self.floor(slot) else None
+        row = self._row("SELECT hash, seq FROM calls WHERE shard = ? AND id = ?", (shard, id))
+        return CallRow(*row) if row is not None and row[1] > self.floor(shard) else None
 
-    def event(self, slot: int, seq: int) -> Event | None:
+    def event(self, shard: int, seq: int) -> Event | None:
         """One event."""
-        row = self._row(_EVENT, (slot, seq))
+        row = self._row(_EVENT, (shard, seq))
         return event_of(row) if row is not None else None
 
-    def events(self, slot: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
+    def events(self, shard: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
-        sql = f"{EVENTS} WHERE slot = ? AND seq > ? ORDER BY seq LIMIT ?"
+        sql = f"{EVENTS} WHERE shard = ? AND seq > ? ORDER BY seq LIMIT ?"
         found: list[Event] = []
         size = 0
-        for row in self._each(sql, (slot, max(after, self.floor(slot)), limit), 64):
+        for row in self._each(sql, (shard, max(after, self.floor(shard)), limit), 64):
             found.append(event_of(row))
             size += len(row[9] or b"")
             if size >= most:
                 break
         return found
 
-    def changes(self, slot: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
+    def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
-        after = max(after, self.floor(slot))
-        sql, values = (_CHANGES_ALL, (slot, after)) if key is None else (_CHANGES_BY_KEY, (slot, after, key))
+        after = max(after, self.floor(shard))
+        sql, values = (_CHANGES_ALL, (shard, after)) if key is None else (_CHANGES_BY_KEY, (shard, after, key))
         for row in self._each(sql, values, 256):
             yield event_of(row[:10]), event_of(row[10:]) if row[10] is not None else None
 
-    def rewinds(self, slot: int) -> list[Event]:
+    def rewinds(self, shard: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
-        return [event_of(row) for row in self._rows(_REWINDS, (slot, self.floor(slot)))]
+        return [event_of(row) for row in self._rows(_REWINDS, (shard, self.floor(shard)))]
 
-    def of_key(self, slot: int, key: str) -> Iterator[Event]:
+    def of_key(self, shard: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
-        after = self.floor(slot)
-        while rows := self._rows(OF_KEY, (slot, key, after)):
+        after = self.floor(shard)
+        while rows := self._rows(OF_KEY, (shard, key, after)):
             yield from map(event_of, rows)
             after = rows[-1][0]
 
-    def forgotten(self, slot: int) -> int:
+    def forgotten(self, shard: int) -> int:
         """The last event that forgot a key, 0 if there is none."""
-        row = self._row(_FORGOTTEN, (slot,))
+        row = self._row(_FORGOTTEN, (shard,))
         return int(row[0]) if row is not None else 0
 
-    def version_at(self, slot: int, seq: int) -> int:
+    def version_at(self, shard: int, seq: int) -> int:
         """The version after an event."""
-        base = self.base(slot)
-        row = self._row(_VERSION_AT, (slot, seq, base.seq if base is not None else 0))
+        base = self.base(shard)
+        row = self._row(_VERSION_AT, (shard, seq, base.seq if base is not None else 0))
         return int(row[0]) if row is not None else base.version if base is not None else 0
 
     def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
-        """The decisions of all slots whose windows are over and whose silence is still to be learnt."""
+        """The decisions of all shards whose windows are over and whose silence is still to be learnt."""
         return [DecisionRow(*_decided(row)) for row in self._rows(_DUE, (now, limit))]
 
-    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
+    def last_number(self, shard: int, key: str | None, upto: int | None = None) -> int:
         """The number of a learner's latest decision, 0 if there is none."""
         if upto is not None and key is None:
-            row = self._row(_NUMBER, (slot, upto))
+            row = self._row(_NUMBER, (shard, upto))
         elif key is None:
-            row = self._row("SELECT number FROM slots WHERE id = ?", (slot,))
+            row = self._row("SELECT number FROM shards WHERE id = ?", (shard,))
         else:
-            row = self._row(_KEYS_NUMBER, (slot, key, upto if upto is not None else 1 << 62))
-        based = self.base_state(slot, key) if key is not None or upto is not None else None
+            row = self._row(_KEYS_NUMBER, (shard, key, upto if upto is not None else 1 << 62))
+        based = self.base_state(shard, key) if key is not None or upto is not None else None
         return max(int(row[0]) if row is not None else 0, based.number if based is not None else 0)
 
-    def _states_of_key(self, slot: int, key: str) -> Iterator[State]:
-        row = self._row("SELECT seq, state, at FROM key_states WHERE slot = ? AND key = ?", (slot, key))
+    def _states_of_key(self, shard: int, key: str) -> Iterator[State]:
+        row = self._row("SELECT seq, state, at FROM key_states WHERE shard = ? AND key = ?", (shard, key))
         if row is not None:
             yield State(row[0], row[1], f"the state of key {key!r}", True, len(row[1]), row[2])
 
-    def state_keys(self, slot: int) -> list[str]:
+    def state_keys(self, shard: int) -> list[str]:
         """The keys that have a published state."""
-        return [key for (key,) in self._rows("SELECT key FROM key_states WHERE slot = ? ORDER BY key", (slot,))]
+        return [key for (key,) in self._rows("SELECT key FROM key_states WHERE shard = ? ORDER BY key", (shard,))]
 
-    def look(self, question: Question, slot: int, **values: Any) -> list[tuple[Any, ...]]:
-        """The rows that answer a named question about a slot."""
-        rows = self._rows(QUESTIONS[question], {"slot": slot, **values})
+    def look(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows that answer a named question about a shard."""
+        rows = self._rows(QUESTIONS[question], {"shard": shard, **values})
         if question in ("lately", "ended", "answers"):
             return [_outcome(*row) for row in rows]
         return [DecisionRow(*_decided(row)) for row in rows] if question == "latest" else rows
 
     def contradictions(self, rule: str) -> Iterator[tuple[int, int]]:
-        """The rows of (slot, event) that break a rule of the tables."""
+        """The rows of (shard, event) that break a rule of the tables."""
         return self._each(rule, (), 256)
 
     def rows_of(self, table: str) -> Iterator[Any]:
@@ -582,16 +584,16 @@ class SQLReads(SQLBases):
         row = self._row("SELECT * FROM tokens WHERE hash = ?", (hash,))
         return TokenRow(*row) if row is not None else None
 
-    def chain(self, slot: int, seq: int) -> bytes | None:
-        """The chain of a slot at an event; None if there is no such event."""
-        if (base := self.base(slot)) is not None and seq <= base.seq:
+    def chain(self, shard: int, seq: int) -> bytes | None:
+        """The chain of a shard at an event; None if there is no such event."""
+        if (base := self.base(shard)) is not None and seq <= base.seq:
             return base.chain if seq == base.seq else None
-        row = self._row("SELECT chain FROM events WHERE slot = ? AND seq = ?", (slot, seq))
+        row = self._row("SELECT chain FROM events WHERE shard = ? AND seq = ?", (shard, seq))
         return bytes(row[0]) if row is not None else None
 
-    def _mark(self, slot: int, seq: int) -> str | None:
+    def _mark(self, shard: int, seq: int) -> str | None:
         """A short name for an event and all before it, None if there is no such event."""
-        chain = self.chain(slot, seq)
+        chain = self.chain(shard, seq)
         return chain[:MARK].hex() if chain is not None else None
 
 
@@ -611,11 +613,13 @@ def _outcome(seq: int, at: float, key: str | None, ends: float, explored: int, s
 
 
 def _decided(row: Any) -> Any:
-    id, slot, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash, beside, agreed = row
+    id, shard, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash, beside, agreed = (
+        row
+    )
     went = bool(forwarded) if forwarded is not None else None
     return (
         id.hex(),
-        slot,
+        shard,
         seq,
         expires_at,
         request_hash,

@@ -19,7 +19,7 @@ from smidgen.service.storage.transitions import Counting, Fields, Verbs
 EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 DECISION = """
     INSERT INTO decisions (
-        id, slot, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown,
+        id, shard, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown,
         beside, agreed, target, chance
     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
@@ -35,32 +35,32 @@ _DECISIONS_OF_KEY = """
         ),
         (
             SELECT count(*) FROM events f INDEXED BY event_keys
-            WHERE f.slot = ?1 AND f.key = ?2 AND f.seq > ?3 AND f.type = 'feedback' AND f.made IS NULL
+            WHERE f.shard = ?1 AND f.key = ?2 AND f.seq > ?3 AND f.type = 'feedback' AND f.made IS NULL
         )
     FROM decisions WHERE id IN (
         SELECT e.decision FROM events e INDEXED BY event_keys
-        WHERE e.slot = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type = 'decision'
+        WHERE e.shard = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type = 'decision'
     )
 """
 _LEAVE_KEY = (
     """
     DELETE FROM decisions WHERE id IN (
         SELECT e.decision FROM events e INDEXED BY event_keys
-        WHERE e.slot = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type = 'decision'
+        WHERE e.shard = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type = 'decision'
     )
     """,
     """
-    DELETE FROM calls WHERE slot = ?1 AND seq IN (
+    DELETE FROM calls WHERE shard = ?1 AND seq IN (
         SELECT e.seq FROM events e INDEXED BY event_keys
-        WHERE e.slot = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.decision IS NULL
+        WHERE e.shard = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.decision IS NULL
     )
     """,
 )
 _ERASE = """
     UPDATE events SET type = 'erased', version = 0, at = 0.0, decision = NULL, key = NULL, salt = NULL, body = ?
-    WHERE slot = ? AND seq = ?
+    WHERE shard = ? AND seq = ?
 """
-_REWRITE = "UPDATE events SET salt = ?, body = ? WHERE slot = ? AND seq = ?"
+_REWRITE = "UPDATE events SET salt = ?, body = ? WHERE shard = ? AND seq = ?"
 
 
 class SQLWrites(SQLReads, SQLTelling, Verbs):
@@ -70,53 +70,55 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
         super().__init__()
         self._counting = Counting()
 
-    def unwait(self, slot: int) -> None:
-        """Let the silence of the open decisions of a slot mean nothing any more."""
-        self.enter(slot)
-        self._run("UPDATE decisions SET waits = 0 WHERE slot = ? AND waits = 1 AND feedback_seq IS NULL", (slot,))
+    def unwait(self, shard: int) -> None:
+        """Let the silence of the open decisions of a shard mean nothing any more."""
+        self.enter(shard)
+        self._run("UPDATE decisions SET waits = 0 WHERE shard = ? AND waits = 1 AND feedback_seq IS NULL", (shard,))
 
-    def _enter_again(self, slot: int, events: Sequence[Event]) -> None:
-        self._run_many(_REWRITE, [(event.salt, event.body, slot, event.seq) for event in events])
+    def _enter_again(self, shard: int, events: Sequence[Event]) -> None:
+        self._run_many(_REWRITE, [(event.salt, event.body, shard, event.seq) for event in events])
         keys = {event.key for event in events if event.key is not None}
-        self._run_many("DELETE FROM key_states WHERE slot = ? AND key = ?", [(slot, key) for key in sorted(keys)])
+        self._run_many("DELETE FROM key_states WHERE shard = ? AND key = ?", [(shard, key) for key in sorted(keys)])
 
     # Reading, as the writer needs it
 
-    def counts(self, slot: int) -> Counts | None:
-        """How far a slot is, the open batch included: the same object as long as the store is open."""
-        if (held := self._counting.get(slot)) is None and (held := super().counts(slot)) is not None:
-            self._counting.enter(slot, held)
+    def counts(self, shard: int) -> Counts | None:
+        """How far a shard is, the open batch included: the same object as long as the store is open."""
+        if (held := self._counting.get(shard)) is None and (held := super().counts(shard)) is not None:
+            self._counting.enter(shard, held)
         return held
 
-    def last_number(self, slot: int, key: str | None, upto: int | None = None) -> int:
+    def last_number(self, shard: int, key: str | None, upto: int | None = None) -> int:
         """The number of a learner's latest decision, the open batch included."""
-        if key is None and upto is None and (held := self.counts(slot)) is not None:
+        if key is None and upto is None and (held := self.counts(shard)) is not None:
             return held.number
-        return super().last_number(slot, key, upto)
+        return super().last_number(shard, key, upto)
 
-    def _new(self, slot: int, key: str) -> bool:
-        """Whether nothing has been said of a key."""
-        sql = "SELECT 1 FROM events INDEXED BY event_keys WHERE slot = ? AND key = ? LIMIT 1"
-        return self._row(sql, (slot, key)) is None and self.base_state(slot, key) is None
+    def _new(self, shard: int, key: str) -> bool:
+        """Whether nothing has been said of a key; what lies under a base, and is not erased yet, does not count."""
+        sql = "SELECT 1 FROM events INDEXED BY event_keys WHERE shard = ? AND key = ? AND seq > ? LIMIT 1"
+        return self._row(sql, (shard, key, self.floor(shard))) is None and self.base_state(shard, key) is None
 
-    def _touched(self, slot: int) -> Counts:
-        counts = self.counts(slot)
+    def _touched(self, shard: int) -> Counts:
+        counts = self.counts(shard)
         if counts is None:
-            raise KeyError(f"there is no slot {slot}")
-        self._counting.touch(slot)
+            raise KeyError(f"there is no shard {shard}")
+        self._counting.touch(shard)
         return counts
 
-    def _enter(self, slot: int, counts: Counts, event: Fields) -> None:
+    def _enter(self, shard: int, counts: Counts, event: Fields) -> None:
         seq, type, version, at, decision, key, made, salt, chain, body = event
         named = bytes.fromhex(decision) if decision is not None else None
-        self._run(EVENT, (slot, seq, type, version, at, named, key, made, salt, chain, body))
+        self._run(EVENT, (shard, seq, type, version, at, named, key, made, salt, chain, body))
 
-    def _enter_decision(self, slot: int, seq: int, row: Asked) -> None:
+    def _enter_decision(self, shard: int, seq: int, row: Asked) -> None:
+        if row.request is not None and self.floor(shard):  # a decision under a base may have it until that is erased
+            self._run("UPDATE decisions SET request = NULL WHERE shard = ? AND request = ?", (shard, row.request))
         self._run(
             DECISION,
             (
                 bytes.fromhex(row.decision),
-                slot,
+                shard,
                 seq,
                 row.number,
                 row.expires_at,
@@ -133,8 +135,10 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
             ),
         )
 
-    def _enter_call(self, slot: int, id: str, hash: bytes, seq: int) -> None:
-        self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (slot, id, hash, seq))
+    def _enter_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
+        if self.floor(shard):
+            self._run("DELETE FROM calls WHERE shard = ? AND id = ?", (shard, id))
+        self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (shard, id, hash, seq))
 
     def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
         self._run(CLOSE, (seq, hash, version, row.measure, row.position, bytes.fromhex(row.decision)))
@@ -143,70 +147,70 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
         sql = _NOTE.format(columns=", ".join(f"{name} = ?" for name in changed))
         self._run(sql, (*changed.values(), bytes.fromhex(decision)))
 
-    def _unmeasure(self, slot: int, version: int) -> None:
+    def _unmeasure(self, shard: int, version: int) -> None:
         self._run(
             "UPDATE decisions INDEXED BY decision_versions SET measure = NULL, position = NULL"
-            " WHERE slot = ? AND version > ?",
-            (slot, version),
+            " WHERE shard = ? AND version > ?",
+            (shard, version),
         )
 
-    def _leave_key(self, slot: int, key: str) -> tuple[int, int, int, int]:
-        count, after = 0, self.floor(slot)
-        decisions, answered, late = self._row(_DECISIONS_OF_KEY, (slot, key, after))
+    def _leave_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
+        count, after = 0, self.floor(shard)
+        decisions, answered, late = self._row(_DECISIONS_OF_KEY, (shard, key, after))
         for sql in _LEAVE_KEY:
-            self._run(sql, (slot, key, after))
-        while rows := self._rows(OF_KEY, (slot, key, after)):
+            self._run(sql, (shard, key, after))
+        while rows := self._rows(OF_KEY, (shard, key, after)):
             events = [event_of(row) for row in rows]
-            self._run_many(_ERASE, [(digest_of(event), slot, event.seq) for event in events])
+            self._run_many(_ERASE, [(digest_of(event), shard, event.seq) for event in events])
             count, after = count + len(events), events[-1].seq
-        self._run("DELETE FROM key_states WHERE slot = ? AND key = ?", (slot, key))
-        self._run("DELETE FROM base_states WHERE slot = ? AND key = ?", (slot, key))  # of a base that did not come
+        self._run("DELETE FROM key_states WHERE shard = ? AND key = ?", (shard, key))
+        self._run("DELETE FROM base_states WHERE shard = ? AND key = ?", (shard, key))  # of a base that did not come
         return count, decisions, answered, late
 
 
 # Writing bases, and erasing what lies under them.
 
 _BASE = """
-    INSERT INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (slot) DO UPDATE SET seq = excluded.seq,
+    INSERT INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq,
         version = excluded.version, chain = excluded.chain, at = excluded.at, decisions = excluded.decisions,
         late = excluded.late, floor = excluded.floor, body = excluded.body, erased = excluded.erased
 """
 _DIGESTS = """
-    SELECT digest FROM base_states s WHERE slot = ?1 AND seq = (
-        SELECT max(t.seq) FROM base_states t WHERE t.slot = ?1 AND t.key = s.key AND t.seq <= ?2
+    SELECT digest FROM base_states s WHERE shard = ?1 AND seq = (
+        SELECT max(t.seq) FROM base_states t WHERE t.shard = ?1 AND t.key = s.key AND t.seq <= ?2
     ) ORDER BY key
 """
 _CARRIED_OF = """
-    SELECT e.seq, e.decision FROM events e INDEXED BY event_keys JOIN carried c ON c.slot = e.slot AND c.seq = e.seq
-    WHERE e.slot = ? AND e.key = ?
+    SELECT e.seq, e.decision FROM events e INDEXED BY event_keys JOIN carried c ON c.shard = e.shard AND c.seq = e.seq
+    WHERE e.shard = ? AND e.key = ?
 """
-_UNFINISHED = "SELECT slot FROM bases WHERE erased < seq ORDER BY slot LIMIT 1"
-#: What of a range is not carried; ``?1`` is the slot, ``?2`` and ``?3`` are the ends.
+_UNFINISHED = "SELECT shard FROM bases WHERE erased < seq ORDER BY shard LIMIT 1"
+#: What of a range is not carried; ``?1`` is the shard, ``?2`` and ``?3`` are the ends.
 _LAST_OF_NEXT = """
     SELECT max(seq) FROM (
-        SELECT e.seq FROM events e WHERE e.slot = ?1 AND e.seq > ?2 AND e.seq <= ?3
-            AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = e.slot AND c.seq = e.seq)
+        SELECT e.seq FROM events e WHERE e.shard = ?1 AND e.seq > ?2 AND e.seq <= ?3
+            AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = e.shard AND c.seq = e.seq)
         ORDER BY e.seq LIMIT ?4
     ) AS next
 """
 _REMEMBER = """
-    INSERT INTO gone SELECT x.id, x.slot FROM decisions x INDEXED BY decision_order
-    WHERE x.slot = ?1 AND x.seq > ?2 AND x.seq <= ?3
-        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = x.slot AND c.seq = x.seq)
+    INSERT INTO gone SELECT x.id, x.shard FROM decisions x INDEXED BY decision_order
+    WHERE x.shard = ?1 AND x.seq > ?2 AND x.seq <= ?3
+        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = x.shard AND c.seq = x.seq)
     ON CONFLICT DO NOTHING
 """
 _ERASE_DECISIONS = """
-    DELETE FROM decisions INDEXED BY decision_order WHERE slot = ?1 AND seq > ?2 AND seq <= ?3
-        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = decisions.slot AND c.seq = decisions.seq)
+    DELETE FROM decisions INDEXED BY decision_order WHERE shard = ?1 AND seq > ?2 AND seq <= ?3
+        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = decisions.shard AND c.seq = decisions.seq)
 """
 _ERASE_EVENTS = """
-    DELETE FROM events WHERE slot = ?1 AND seq > ?2 AND seq <= ?3
-        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.slot = events.slot AND c.seq = events.seq)
+    DELETE FROM events WHERE shard = ?1 AND seq > ?2 AND seq <= ?3
+        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = events.shard AND c.seq = events.seq)
 """
-_ERASE_CALLS = "DELETE FROM calls WHERE slot = ?1 AND seq > ?2 AND seq <= ?3"
+_ERASE_CALLS = "DELETE FROM calls WHERE shard = ?1 AND seq > ?2 AND seq <= ?3"
 _ERASE_STATES = """
-    DELETE FROM base_states WHERE slot = ?1 AND seq < ?2 AND EXISTS (
-        SELECT 1 FROM base_states t WHERE t.slot = ?1 AND t.key = base_states.key
+    DELETE FROM base_states WHERE shard = ?1 AND seq < ?2 AND EXISTS (
+        SELECT 1 FROM base_states t WHERE t.shard = ?1 AND t.key = base_states.key
             AND t.seq > base_states.seq AND t.seq <= ?2
     )
 """
@@ -215,74 +219,75 @@ _ERASE_STATES = """
 class SQLRetaining(SQLWrites):
     """The verbs that write bases."""
 
-    def stage(self, slot: int, states: Sequence[BaseState]) -> None:
+    def stage(self, shard: int, states: Sequence[BaseState]) -> None:
         """Write states of a base that is still to come; until it does, nobody sees them."""
-        self.enter(slot)
+        self.enter(shard)
         for state in states:
             self._run(
-                "DELETE FROM base_states WHERE slot = ? AND key = ? AND seq >= ?", (slot, state.key or "", state.seq)
+                "DELETE FROM base_states WHERE shard = ? AND key = ? AND seq >= ?", (shard, state.key or "", state.seq)
             )
-            self._run("INSERT INTO base_states VALUES (?, ?, ?, ?, ?, ?)", (slot, state.key or "", *state[1:]))
+            self._run("INSERT INTO base_states VALUES (?, ?, ?, ?, ?, ?)", (shard, state.key or "", *state[1:]))
         reach("base-staged")
 
-    def unstage(self, slot: int) -> None:
+    def unstage(self, shard: int) -> None:
         """Drop the states of a base that did not come."""
-        self.enter(slot)
+        self.enter(shard)
         self._run(
-            "DELETE FROM base_states WHERE slot = ?1 AND seq > coalesce((SELECT seq FROM bases WHERE slot = ?1), 0)",
-            (slot,),
+            "DELETE FROM base_states WHERE shard = ?1 AND seq > coalesce((SELECT seq FROM bases WHERE shard = ?1), 0)",
+            (shard,),
         )
 
-    def rebase(self, slot: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+    def rebase(self, shard: int, base: Base, carried: Sequence[Carried], at: float) -> int:
         """Let a log begin after a base whose states are staged; the number of the event that says so."""
-        self.enter(slot)
-        old = self.floor(slot)
-        self._run("DELETE FROM carried WHERE slot = ?", (slot,))
+        self.enter(shard)
+        old = self.floor(shard)
+        self._run("DELETE FROM carried WHERE shard = ?", (shard,))
         for kept in carried:
-            self._run("INSERT INTO carried VALUES (?, ?, ?)", (slot, *kept))
-        self._run(_BASE, (slot, *base[:8], 0))
-        seq = self._tell(slot, base, base.seq - old, at)
+            self._run("INSERT INTO carried VALUES (?, ?, ?)", (shard, *kept))
+        self._run(_BASE, (shard, *base[:8], 0))
+        seq = self._tell(shard, base, base.seq - old, at)
         reach("base-made")
         return seq
 
-    def drop_base_state(self, slot: int, key: str, at: float) -> None:
+    def drop_base_state(self, shard: int, key: str, at: float) -> None:
         """Let a base hold nothing of a key, nor keep any of its decisions."""
-        self.enter(slot)
-        if (base := self.base(slot)) is None:
+        self.enter(shard)
+        if (base := self.base(shard)) is None:
             return
-        counts, kept = self._touched(slot), self._rows(_CARRIED_OF, (slot, key))
+        counts, kept = self._touched(shard), self._rows(_CARRIED_OF, (shard, key))
         for seq, decision in kept:
             row = self.decision(decision.hex())
             counts.decisions -= 1
             counts.answered -= row is not None and row.answered
             counts.late -= row is not None and row.late
-            self._run("DELETE FROM carried WHERE slot = ? AND seq = ?", (slot, seq))
-        self._run("DELETE FROM base_states WHERE slot = ? AND key = ?", (slot, key))
+            self._run("DELETE FROM carried WHERE shard = ? AND seq = ?", (shard, seq))
+        self._run("DELETE FROM base_states WHERE shard = ? AND key = ?", (shard, key))
+        counts.keys -= self._new(shard, key)
         base = base._replace(decisions=base.decisions - len(kept))
-        self._run(_BASE, (slot, *base[:8], 0))
-        self._tell(slot, base, 0, at)
+        self._run(_BASE, (shard, *base[:8], 0))
+        self._tell(shard, base, 0, at)
 
-    def _tell(self, slot: int, base: Base, events: int, at: float) -> int:
+    def _tell(self, shard: int, base: Base, events: int, at: float) -> int:
         """Write the event that has the digest of a base."""
-        states = [digest for (digest,) in self._rows(_DIGESTS, (slot, base.seq))]
-        told = said(base, events, states, self.carried(slot))
-        return self._append(slot, self._touched(slot), RETAINED, at, told)
+        states = [digest for (digest,) in self._rows(_DIGESTS, (shard, base.seq))]
+        told = said(base, events, states, self.carried(shard))
+        return self._append(shard, self._touched(shard), RETAINED, at, told)
 
     def tidy(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""
         row = self._row(_UNFINISHED)
         if row is None:
             return False
-        (slot,) = row
-        self.enter(slot)
-        seq, erased = self._row("SELECT seq, erased FROM bases WHERE slot = ?", (slot,))
-        last = self._row(_LAST_OF_NEXT, (slot, erased, seq, limit))[0]
+        (shard,) = row
+        self.enter(shard)
+        seq, erased = self._row("SELECT seq, erased FROM bases WHERE shard = ?", (shard,))
+        last = self._row(_LAST_OF_NEXT, (shard, erased, seq, limit))[0]
         upto = seq if last is None else last
         for sql in (_REMEMBER, _ERASE_DECISIONS, _ERASE_CALLS, _ERASE_EVENTS):
-            self._run(sql, (slot, erased, upto))
+            self._run(sql, (shard, erased, upto))
         if upto == seq:
-            self._run(_ERASE_STATES, (slot, seq))
-        self._run("UPDATE bases SET erased = ? WHERE slot = ?", (upto, slot))
+            self._run(_ERASE_STATES, (shard, seq))
+        self._run("UPDATE bases SET erased = ? WHERE shard = ?", (upto, shard))
         reach("base-tidied")
         return True
 
@@ -293,20 +298,20 @@ _MODEL = """
     INSERT INTO models (id, name, body, resolved, created_at)
     SELECT coalesce(max(id), 0) + 1, ?, ?, ?, ? FROM models RETURNING id
 """
-_SLOT = """
-    INSERT INTO slots (id, model, place, seq, version, decisions, late, keys, number, chain, answered)
-    SELECT coalesce(max(id), 0) + 1, ?, 0, 0, 0, 0, 0, 0, 0, ?, 0 FROM slots RETURNING id
+_SHARD = """
+    INSERT INTO shards (id, model, place, seq, version, decisions, late, keys, number, chain, answered)
+    SELECT coalesce(max(id), 0) + 1, ?, 0, 0, 0, 0, 0, 0, 0, ?, 0 FROM shards RETURNING id
 """
-#: The counts of a slot, as they are when a batch ends.
+#: The counts of a shard, as they are when a batch ends.
 COUNTS = """
-    UPDATE slots SET seq = :seq, version = :version, decisions = :decisions, late = :late, keys = :keys,
-        number = :number, chain = :chain, answered = :answered WHERE id = :slot
+    UPDATE shards SET seq = :seq, version = :version, decisions = :decisions, late = :late, keys = :keys,
+        number = :number, chain = :chain, answered = :answered WHERE id = :shard
 """
 KEY_STATE = """
-    INSERT INTO key_states VALUES (?, ?, ?, ?, ?) ON CONFLICT (slot, key) DO UPDATE
+    INSERT INTO key_states VALUES (?, ?, ?, ?, ?) ON CONFLICT (shard, key) DO UPDATE
         SET seq = excluded.seq, at = excluded.at, state = excluded.state
 """
-_LINEAGE = "INSERT INTO lineage VALUES (?, ?, ?) ON CONFLICT (slot, source) DO UPDATE SET seq = excluded.seq"
+_LINEAGE = "INSERT INTO lineage VALUES (?, ?, ?) ON CONFLICT (shard, source) DO UPDATE SET seq = excluded.seq"
 _REVOKE = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL RETURNING id"
 _USE = "UPDATE tokens SET used_at = ?1 WHERE id = ?2 AND (used_at IS NULL OR used_at < ?1)"
 
@@ -315,14 +320,14 @@ class SQLModels(SQLRetaining):
     """The verbs about models and tokens; each of them moves the catalogue, where there is one."""
 
     def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
-        """Enter a model with one slot; its first event is appended by the caller."""
+        """Enter a model with one shard; its first event is appended by the caller."""
         self._catalogued(name)
         told = msgspec.json.encode(resolved, order="deterministic")
         ((model,),) = self._run_for(_MODEL, (name, body, told, at))
-        ((slot,),) = self._run_for(_SLOT, (model, Counts().chain))
-        self._counting.enter(slot, Counts(), new=True)
-        self._made(slot)
-        return ModelRow(model, name, slot, body, resolved, at)
+        ((shard,),) = self._run_for(_SHARD, (model, Counts().chain))
+        self._counting.enter(shard, Counts(), new=True)
+        self._made(shard)
+        return ModelRow(model, name, shard, body, resolved, at)
 
     def archive(self, model: int, at: float) -> None:
         """Note that a model decides no more."""
@@ -345,9 +350,9 @@ class SQLModels(SQLRetaining):
         self._catalogued(name)
         self._run("UPDATE models SET name = ? WHERE id = ?", (name, model))
 
-    def derive(self, slot: int, source: int, seq: int) -> None:
+    def derive(self, shard: int, source: int, seq: int) -> None:
         """Note that a model began with what another had learnt up to an event."""
-        self._run(_LINEAGE, (slot, source, seq))
+        self._run(_LINEAGE, (shard, source, seq))
 
     def add_token(self, token: TokenRow) -> None:
         """Enter a token."""
@@ -374,5 +379,5 @@ class SQLModels(SQLRetaining):
     def _catalogued(self, name: str | None = None) -> None:
         """What is known of all models and tokens is about to change; a new name must be free."""
 
-    def _made(self, slot: int) -> None:
-        """A slot is new, and nobody else knows it yet."""
+    def _made(self, shard: int) -> None:
+        """A shard is new, and nobody else knows it yet."""

@@ -51,8 +51,8 @@ class Sole:
         """Nobody else writes to it."""
         return False
 
-    def enter(self, *slots: int) -> None:
-        """All slots are the writer's."""
+    def enter(self, *shards: int) -> None:
+        """All shards are the writer's."""
 
     def expect(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
         """What is near need not be fetched."""
@@ -61,19 +61,19 @@ class Sole:
         """The one writer knows what it changed."""
         return 0
 
-    def kinds(self, slot: int, after: int) -> set[str]:
+    def kinds(self, shard: int, after: int) -> set[str]:
         """Nobody else wrote anything."""
         return set()
 
-    def lease(self, owner: str, seconds: float, *slots: int) -> dict[int, int]:
+    def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
         """Whoever asks is the one writer."""
-        return dict.fromkeys(slots, 1)
+        return dict.fromkeys(shards, 1)
 
     def leases(self) -> list[LeaseRow]:
         """There is nobody to tell of."""
         return []
 
-    def leave(self, owner: str, *slots: int) -> None:
+    def leave(self, owner: str, *shards: int) -> None:
         """There is nobody to leave them to."""
 
 
@@ -278,13 +278,13 @@ class SQLiteReads(SQLiteAsking, SQLReads):
             finally:
                 self._rows("COMMIT")
 
-    def states(self, slot: int, key: str | None = None) -> Iterator[State]:
+    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
         if key is not None:
-            yield from self._states_of_key(slot, key)
+            yield from self._states_of_key(shard, key)
             return
-        for found in self.snapshots.of(slot):
-            yield found.state(own=found.mark == self._mark(slot, found.seq))
+        for found in self.snapshots.of(shard):
+            yield found.state(own=found.mark == self._mark(shard, found.seq))
 
     def close(self) -> None:
         """Close the connection."""
@@ -445,13 +445,13 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
         """Make the batch last: returns when it is on the disk."""
         self.flush()
         moved = self._counting.moved()
-        for slot, counts in moved.items():
-            self._run(COUNTS, {"slot": slot, **msgspec.structs.asdict(counts)})
+        for shard, counts in moved.items():
+            self._run(COUNTS, {"shard": shard, **msgspec.structs.asdict(counts)})
         reach("before-commit")
         self._run("COMMIT")
         self._counting.keep()
         reach("after-commit")
-        self._heads.write({slot: snapshots.Head(counts.seq, counts.chain) for slot, counts in moved.items()})
+        self._heads.write({shard: snapshots.Head(counts.seq, counts.chain) for shard, counts in moved.items()})
 
     def rollback(self) -> None:
         """Undo the batch, if one is open."""
@@ -477,18 +477,18 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
 
     # What is written
 
-    def publish(self, slot: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
+    def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event: a file, or a row that joins the open batch."""
         if key is not None:
-            self._run(KEY_STATE, (slot, key, seq, time.time(), content))
+            self._run(KEY_STATE, (shard, key, seq, time.time(), content))
             reach("key-state-written")
-        elif (mark := self._mark(slot, seq)) is not None:
-            self.snapshots.take(slot, seq, mark, content)
+        elif (mark := self._mark(shard, seq)) is not None:
+            self.snapshots.take(shard, seq, mark, content)
         return True
 
-    def drop_states(self, slot: int, before: int) -> None:
-        """Between batches: keep no state of the slot itself from before an event."""
-        for found in self.snapshots.of(slot):
+    def drop_states(self, shard: int, before: int) -> None:
+        """Between batches: keep no state of the shard itself from before an event."""
+        for found in self.snapshots.of(shard):
             if found.seq < before:
                 found.path.unlink(missing_ok=True)
 
@@ -521,14 +521,14 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
 
     def forget(
         self,
-        slot: int,
+        shard: int,
         key: str,
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
     ) -> tuple[int, Verdict]:
         """Erase the events of a key, and let events of others say something else (`Store.forget`)."""
-        told = super().forget(slot, key, at, places, rewrites)
+        told = super().forget(shard, key, at, places, rewrites)
         self._run(f"PRAGMA user_version = {FRAGMENTED}")
         return told
 
@@ -549,18 +549,18 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
 
     def _unseen(self, witnesses: Witnesses) -> dict[int, snapshots.Head]:
         """The heads that nobody has: their file is new, was torn, or was deleted."""
-        rows = self._rows("SELECT id, seq, chain FROM slots WHERE seq > 0")
-        return {slot: snapshots.Head(seq, chain) for slot, seq, chain in rows if slot not in witnesses.heads}
+        rows = self._rows("SELECT id, seq, chain FROM shards WHERE seq > 0")
+        return {shard: snapshots.Head(seq, chain) for shard, seq, chain in rows if shard not in witnesses.heads}
 
     def _refuse_torn(self) -> None:
-        """Refuse a log that does not end where the counts of its slot say."""
-        for slot, seq in self._rows(TORN):
+        """Refuse a log that does not end where the counts of its shard say."""
+        for shard, seq in self._rows(TORN):
             raise StorageFailed(
-                f"the log of {self._name(slot)} does not end with event {seq}, as the database says elsewhere",
+                f"the log of {self._name(shard)} does not end with event {seq}, as the database says elsewhere",
                 f"smidgen fsck --data {self.folder} tells more; put the whole data folder back, or smidgen restore a"
                 " backup with --force",
             )
 
-    def _name(self, slot: int) -> str:
-        row = self._row("SELECT m.name FROM slots s JOIN models m ON m.id = s.model WHERE s.id = ?", (slot,))
-        return f"the model {row[0]!r}" if row is not None else f"the model number {slot}"
+    def _name(self, shard: int) -> str:
+        row = self._row("SELECT m.name FROM shards s JOIN models m ON m.id = s.model WHERE s.id = ?", (shard,))
+        return f"the model {row[0]!r}" if row is not None else f"the model number {shard}"

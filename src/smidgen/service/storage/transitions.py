@@ -23,7 +23,7 @@ from smidgen.service.log.events import (
 from smidgen.service.storage.crash_points import reach
 from smidgen.service.storage.records import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
 
-# What each event does to the counts and the decisions of its slot: the same rules for every store of the house.
+# What each event does to the counts and the decisions of its shard: the same rules for every store of the house.
 
 #: What stands in an `Event`, in order.
 Fields = tuple[int, str, int, float, str | None, str | None, int | None, bytes, bytes, bytes | None]
@@ -48,7 +48,7 @@ class Verbs(ABC):
 
     def append(
         self,
-        slot: int,
+        shard: int,
         type: str,
         at: float,
         body: bytes | None,
@@ -59,40 +59,40 @@ class Verbs(ABC):
         call: tuple[str, bytes] | None = None,
     ) -> int:
         """Write an event that is about no decision; its number."""
-        counts = self._touched(slot)
+        counts = self._touched(shard)
         counts.version += changes
         made = counts.version if changes else None
-        counts.keys += key is not None and self._new(slot, key)
-        seq = self._append(slot, counts, type, at, body, key=key, made=made, version=version)
+        counts.keys += key is not None and self._new(shard, key)
+        seq = self._append(shard, counts, type, at, body, key=key, made=made, version=version)
         if call is not None:
-            self._enter_call(slot, call[0], call[1], seq)
+            self._enter_call(shard, call[0], call[1], seq)
         reach("event-appended")
         return seq
 
-    def decided(self, slot: int, rows: Sequence[Asked]) -> int:
+    def decided(self, shard: int, rows: Sequence[Asked]) -> int:
         """Write decisions, in order; the number of the first one's event."""
-        counts = self._touched(slot)
+        counts = self._touched(shard)
         first = counts.seq + 1
         for row in rows:
             counts.decisions += 1
             if row.key is None:
                 counts.number = row.number
             elif row.number == 1:
-                counts.keys += self._new(slot, row.key)
-            seq = self._append(slot, counts, "decision", row.at, row.body, row.decision, row.key)
-            self._enter_decision(slot, seq, row)
+                counts.keys += self._new(shard, row.key)
+            seq = self._append(shard, counts, "decision", row.at, row.body, row.decision, row.key)
+            self._enter_decision(shard, seq, row)
             reach("decision-appended")
         return first
 
-    def answered(self, slot: int, rows: Sequence[Told]) -> list[Verdict]:
+    def answered(self, shard: int, rows: Sequence[Told]) -> list[Verdict]:
         """Write feedback, in order, where it is the first to its decision, and say what became of each."""
-        counts = self._touched(slot)
-        return [self._answer(slot, counts, row) for row in rows]
+        counts = self._touched(shard)
+        return [self._answer(shard, counts, row) for row in rows]
 
-    def _answer(self, slot: int, counts: Counts, row: Told) -> Verdict:
+    def _answer(self, shard: int, counts: Counts, row: Told) -> Verdict:
         late, until = False, row.open_until if self._sole else None
         if until is None:
-            if (made := self._own(slot, row.decision)) is None:
+            if (made := self._own(shard, row.decision)) is None:
                 return Verdict("unknown", None, counts.version)
             late, until = made.feedback_seq is not None, made.expires_at
             if late and (known := again(made, row.hash)) is not None:
@@ -102,7 +102,7 @@ class Verbs(ABC):
         counts.version += learnt
         counts.late += not learnt
         version = counts.version if learnt else None
-        seq = self._append(slot, counts, "feedback", row.at, row.body, row.decision, row.key, version)
+        seq = self._append(shard, counts, "feedback", row.at, row.body, row.decision, row.key, version)
         if late:
             self._note(row.decision, late_hash=row.hash)
         else:
@@ -110,114 +110,114 @@ class Verbs(ABC):
             reach("feedback-appended")
         return Verdict("learnt" if learnt else "late", seq, counts.version)
 
-    def expired(self, slot: int, rows: Sequence[Expiry]) -> list[Verdict]:
+    def expired(self, shard: int, rows: Sequence[Expiry]) -> list[Verdict]:
         """Write that windows closed without feedback, where that is so and still to be learnt."""
-        counts = self._touched(slot)
-        return [self._expire(slot, counts, row) for row in rows]
+        counts = self._touched(shard)
+        return [self._expire(shard, counts, row) for row in rows]
 
-    def _expire(self, slot: int, counts: Counts, row: Expiry) -> Verdict:
-        made = self._own(slot, row.decision)
+    def _expire(self, shard: int, counts: Counts, row: Expiry) -> Verdict:
+        made = self._own(shard, row.decision)
         if made is None:
             return Verdict("unknown", None, counts.version)
         if not made.due or row.at <= made.expires_at:
             return Verdict("duplicate", None, counts.version)
         counts.version += not row.refused
         version = None if row.refused else counts.version
-        seq = self._append(slot, counts, "expired", row.at, row.body, row.decision, row.key, version)
+        seq = self._append(shard, counts, "expired", row.at, row.body, row.decision, row.key, version)
         self._close(row, seq, None, version)
         reach("expiry-appended")
         return Verdict("late" if row.refused else "learnt", seq, counts.version)
 
-    def taught(self, slot: int, row: Told) -> Verdict:
+    def taught(self, shard: int, row: Told) -> Verdict:
         """Write that a decision beside another was taught what came of that one, if it is open; this closes it."""
-        counts, made = self._touched(slot), self._own(slot, row.decision)
+        counts, made = self._touched(shard), self._own(shard, row.decision)
         if made is None or made.beside is None:
             return Verdict("unknown", None, counts.version)
         if made.feedback_seq is not None:
             return Verdict("duplicate", None, counts.version)
-        verdict = self._learnt(slot, counts, "taught", row.at, row.body, row.decision, row.key)
+        verdict = self._learnt(shard, counts, "taught", row.at, row.body, row.decision, row.key)
         self._note(row.decision, feedback_seq=counts.seq, feedback_hash=row.hash, version=counts.version)
         reach("lesson-appended")
         return verdict
 
-    def shown(self, slot: int, decision: str, at: float, key: str | None) -> bool | None:
-        """Let a decision count; False if it does already, None if its window is over or it is not of this slot."""
-        made = self._own(slot, decision)
+    def shown(self, shard: int, decision: str, at: float, key: str | None) -> bool | None:
+        """Let a decision count; False if it does already, None if its window is over or it is not of this shard."""
+        made = self._own(shard, decision)
         if made is None:
             return None
         if made.shown:
             return False
         if at > made.expires_at:
             return None
-        self._append(slot, self._touched(slot), "shown", at, None, decision, key)
+        self._append(shard, self._touched(shard), "shown", at, None, decision, key)
         self._note(decision, shown=True)
         reach("showing-appended")
         return True
 
-    def retracted(self, slot: int, decision: str, at: float, key: str | None) -> Verdict:
+    def retracted(self, shard: int, decision: str, at: float, key: str | None) -> Verdict:
         """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was.
 
         Silence that was taken back is not learnt a second time.
         """
-        counts, made = self._touched(slot), self._own(slot, decision)
+        counts, made = self._touched(shard), self._own(shard, decision)
         if made is None or made.version is None:
             return Verdict("unknown", None, counts.version)
         counts.answered -= made.answered
-        verdict = self._learnt(slot, counts, "retracted", at, _told(version=made.version, columns=KEPT), decision, key)
+        verdict = self._learnt(shard, counts, "retracted", at, _told(version=made.version, columns=KEPT), decision, key)
         gone = ("feedback_seq", "feedback_hash", "version", "measure", "position", "late_hash")
         self._note(decision, **dict.fromkeys(gone), waits=made.waits and made.status != "expired")
         reach("retraction-appended")
         return verdict
 
-    def rolled_back(self, slot: int, version: int, at: float) -> Verdict:
+    def rolled_back(self, shard: int, version: int, at: float) -> Verdict:
         """Go back to what was learnt at a version: the answers after it stay in the log, and are not measured."""
-        counts = self._touched(slot)
+        counts = self._touched(shard)
         if not 0 <= version <= counts.version:
             return Verdict("unknown", None, counts.version)
-        verdict = self._learnt(slot, counts, "rolled_back", at, _told(version=version, columns=KEPT))
-        self._unmeasure(slot, version)
+        verdict = self._learnt(shard, counts, "rolled_back", at, _told(version=version, columns=KEPT))
+        self._unmeasure(shard, version)
         reach("rollback-appended")
         return verdict
 
     def forget(
         self,
-        slot: int,
+        shard: int,
         key: str,
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
     ) -> tuple[int, Verdict]:
         """Erase the events of a key, and let events of others say something else (`Store.forget`)."""
-        counts = self._touched(slot)
-        events, decisions, answered, late = self._leave_key(slot, key)
+        counts = self._touched(shard)
+        events, decisions, answered, late = self._leave_key(shard, key)
         counts.decisions -= decisions
         counts.answered -= answered
         counts.late -= late
         counts.keys -= events > 0
         told: dict[str, Any] = {"events": events} if places is None else {"events": events, "places": places}
         if rewrites:
-            changed = [self._rewritten(slot, seq, rewrites[seq]) for seq in sorted(rewrites)]
-            self._enter_again(slot, changed)
+            changed = [self._rewritten(shard, seq, rewrites[seq]) for seq in sorted(rewrites)]
+            self._enter_again(shard, changed)
             digests = b"".join(map(present_digest, changed))
             told |= {"rewritten": [event.seq for event in changed], "digests": digests}
             reach("events-rewritten")
-        verdict = self._learnt(slot, counts, ERASED, at, _told(**told))
+        verdict = self._learnt(shard, counts, ERASED, at, _told(**told))
         reach("forgetting-appended")
         return events, verdict
 
-    def _rewritten(self, slot: int, seq: int, body: bytes) -> Event:
+    def _rewritten(self, shard: int, seq: int, body: bytes) -> Event:
         """An event that says something else."""
-        if (event := self.event(slot, seq)) is None or event.salt is None:
-            raise KeyError(f"there is no event {seq} in slot {slot}")
+        if (event := self.event(shard, seq)) is None or event.salt is None:
+            raise KeyError(f"there is no event {seq} in shard {shard}")
         return rewritten(event, body, self._salts.next())
 
-    def _own(self, slot: int, decision: str) -> DecisionRow | None:
+    def _own(self, shard: int, decision: str) -> DecisionRow | None:
         made = self.decision(decision)
-        return made if made is not None and made.slot == slot else None
+        return made if made is not None and made.shard == shard else None
 
     def _learnt(
         self,
-        slot: int,
+        shard: int,
         counts: Counts,
         type: str,
         at: float,
@@ -227,12 +227,12 @@ class Verbs(ABC):
     ) -> Verdict:
         """Write an event that changes weights."""
         counts.version += 1
-        seq = self._append(slot, counts, type, at, body, decision, key, counts.version)
+        seq = self._append(shard, counts, type, at, body, decision, key, counts.version)
         return Verdict("learnt", seq, counts.version)
 
     def _append(
         self,
-        slot: int,
+        shard: int,
         counts: Counts,
         type: str,
         at: float,
@@ -247,7 +247,7 @@ class Verbs(ABC):
         salt, seq = self._salts.next(), counts.seq + 1
         chain = link(counts.chain, seq, content(salt, type, version, at, decision, key, body))
         counts.seq, counts.chain = seq, chain
-        self._enter(slot, counts, (seq, type, version, at, decision, key, made, salt, chain, body))
+        self._enter(shard, counts, (seq, type, version, at, decision, key, made, salt, chain, body))
         return seq
 
     # What a store gives
@@ -257,31 +257,31 @@ class Verbs(ABC):
         """A decision by its id."""
 
     @abstractmethod
-    def event(self, slot: int, seq: int) -> Event | None:
+    def event(self, shard: int, seq: int) -> Event | None:
         """One event."""
 
     @abstractmethod
-    def _enter_again(self, slot: int, events: Sequence[Event]) -> None:
+    def _enter_again(self, shard: int, events: Sequence[Event]) -> None:
         """Put events with other bodies in the places of themselves; the states of their keys go."""
 
     @abstractmethod
-    def _touched(self, slot: int) -> Counts:
-        """The counts of a slot, about to be changed into those after an event."""
+    def _touched(self, shard: int) -> Counts:
+        """The counts of a shard, about to be changed into those after an event."""
 
     @abstractmethod
-    def _new(self, slot: int, key: str) -> bool:
+    def _new(self, shard: int, key: str) -> bool:
         """Whether nothing has been said of a key."""
 
     @abstractmethod
-    def _enter(self, slot: int, counts: Counts, event: Fields) -> None:
+    def _enter(self, shard: int, counts: Counts, event: Fields) -> None:
         """Write an event, after which the counts are these."""
 
     @abstractmethod
-    def _enter_decision(self, slot: int, seq: int, row: Asked) -> None:
+    def _enter_decision(self, shard: int, seq: int, row: Asked) -> None:
         """Write the row of a decision."""
 
     @abstractmethod
-    def _enter_call(self, slot: int, id: str, hash: bytes, seq: int) -> None:
+    def _enter_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
         """Write that an event was a call of this id; an id is entered once."""
 
     @abstractmethod
@@ -293,11 +293,11 @@ class Verbs(ABC):
         """Change the row of a decision."""
 
     @abstractmethod
-    def _unmeasure(self, slot: int, version: int) -> None:
+    def _unmeasure(self, shard: int, version: int) -> None:
         """Let the answers after a version not be measured."""
 
     @abstractmethod
-    def _leave_key(self, slot: int, key: str) -> tuple[int, int, int, int]:
+    def _leave_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
         """Erase what is kept of a key; how many events, and decisions, of these answered, and late."""
 
 
@@ -305,43 +305,43 @@ def _told(**what: Any) -> bytes:
     return msgspec.msgpack.encode(what)
 
 
-# The counts of slots while they are written to: kept per batch and per command, so that either can be undone.
+# The counts of shards while they are written to: kept per batch and per command, so that either can be undone.
 
 
 class Counting:
-    """Live counts by slot. An undo puts the old values back into the very objects that others hold."""
+    """Live counts by shard. An undo puts the old values back into the very objects that others hold."""
 
     def __init__(self) -> None:
         self._live: dict[int, Counts] = {}
         self._batch: dict[int, Counts | None] = {}
         self._command: dict[int, Counts | None] | None = None
 
-    def get(self, slot: int) -> Counts | None:
-        """The counts of a slot, if they are here."""
-        return self._live.get(slot)
+    def get(self, shard: int) -> Counts | None:
+        """The counts of a shard, if they are here."""
+        return self._live.get(shard)
 
-    def enter(self, slot: int, counts: Counts, *, new: bool = False) -> None:
-        """Hold a slot's counts; a new slot is gone again when it is undone."""
-        self._live[slot] = counts
+    def enter(self, shard: int, counts: Counts, *, new: bool = False) -> None:
+        """Hold a shard's counts; a new shard is gone again when it is undone."""
+        self._live[shard] = counts
         if new:
-            self._open().setdefault(slot, None)
+            self._open().setdefault(shard, None)
 
-    def renew(self, slot: int, counts: Counts) -> Counts:
-        """Others have moved a slot: put its counts into the object that is held."""
-        live = self._live.setdefault(slot, counts)
+    def renew(self, shard: int, counts: Counts) -> Counts:
+        """Others have moved a shard: put its counts into the object that is held."""
+        live = self._live.setdefault(shard, counts)
         if live is not counts:
             put(counts, live)
         return live
 
-    def touch(self, slot: int) -> None:
+    def touch(self, shard: int) -> None:
         """Remember the counts before they change."""
         held = self._open()
-        if slot not in held:
-            held[slot] = msgspec.structs.replace(self._live[slot])
+        if shard not in held:
+            held[shard] = msgspec.structs.replace(self._live[shard])
 
     def moved(self) -> dict[int, Counts]:
         """The counts that changed in the batch."""
-        return {slot: self._live[slot] for slot in self._batch if slot in self._live}
+        return {shard: self._live[shard] for shard in self._batch if shard in self._live}
 
     def mark(self) -> None:
         """A command begins."""
@@ -349,8 +349,8 @@ class Counting:
 
     def release(self) -> None:
         """The command is done."""
-        for slot, before in (self._command or {}).items():
-            self._batch.setdefault(slot, before)
+        for shard, before in (self._command or {}).items():
+            self._batch.setdefault(shard, before)
         self._command = None
 
     def back(self) -> None:
@@ -372,11 +372,11 @@ class Counting:
         return self._batch if self._command is None else self._command
 
     def _undo(self, held: dict[int, Counts | None]) -> None:
-        for slot, before in held.items():
+        for shard, before in held.items():
             if before is None:
-                self._live.pop(slot, None)
+                self._live.pop(shard, None)
                 continue
-            put(before, self._live[slot])
+            put(before, self._live[shard])
 
 
 def put(of: Counts, to: Counts) -> None:

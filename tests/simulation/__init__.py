@@ -1,0 +1,1 @@
+"""A deterministic simulation of the service's engine: writers, learner caches, stores, workers and a clock."""
