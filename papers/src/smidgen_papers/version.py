@@ -19,6 +19,8 @@ IDLE = frozenset(
         *(f"smidgen_papers.{name}" for name in ("part", "store", "source", "version", "catalogue", "claims")),
     }
 )
+#: The folder of compiled code: its modules have stubs.
+COMPILED = "_core"
 #: Decorators that describe a class, or enter it in a list, and give it back as it is.
 DESCRIBING = frozenset({"register", "structure", "runtime_checkable"})
 
@@ -181,8 +183,8 @@ class Code:
     def _source(self, module: str) -> Source | None:
         if module not in self._sources:
             path = None if module in IDLE else self._path(module)
-            if path is not None and path.suffix == ".pyi":  # of compiled code there is only a stub
-                self._sources[module] = read_compiled(path)
+            if path is not None and path.parent.name == COMPILED and path.with_suffix(".pyi").is_file():
+                self._sources[module] = read_compiled(path.with_suffix(".pyi"))
             else:
                 self._sources[module] = None if path is None else read(path, DESCRIBING)
         return self._sources[module]
@@ -192,7 +194,7 @@ class Code:
         if root not in self.folders:
             return None
         stem = self.folders[root].joinpath(*filter(None, rest.split(".")))
-        candidates = (stem / "__init__.py", stem.with_suffix(".py"), stem.with_suffix(".pyi"))
+        candidates = (stem / "__init__.py", stem.with_suffix(".py"))
         return next((path for path in candidates if path.is_file()), None)
 
 

@@ -2,7 +2,6 @@
 
 Importing it chooses the best level that the processor has; ``SMIDGEN_CPU`` forces one, e.g. ``x86-64-v2``. All levels
 give the same bits. The entry points stand in modules by family: ``from smidgen._core.random import fill_uniforms``.
-Those modules are made here; on disk there are only their stubs.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import sys
-from types import ModuleType
 from typing import Any
 
 __all__ = ["LEVEL", "families", "tables", "written_for"]
@@ -51,17 +48,6 @@ _loaded: dict[str, Any] = vars(importlib.import_module(_module(LEVEL)))
 families: dict[str, dict[str, Any]] = {name: each for name, each in _loaded.items() if isinstance(each, dict)}
 #: What they take: the names of the arguments, and the kinds of arguments of each function behind one name.
 tables: dict[str, dict[str, tuple[str, list[str]]]] = families.pop("__tables__")
-
-
-def _publish(family: str) -> None:
-    """Let the entry points of a family be imported from a module of its name."""
-    module = ModuleType(f"{__name__}.{family}", f"Entry points of the core ({family}.cpp).")
-    vars(module).update(families[family])
-    sys.modules[module.__name__] = globals()[family] = module
-
-
-for _family in families:
-    _publish(_family)
 
 
 def written_for(thing: Any, compiled: str, plain: str) -> bool:
