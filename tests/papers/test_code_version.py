@@ -223,7 +223,8 @@ def test_the_copy_is_the_house(standing: dict[str, str]) -> None:
 LEARNER = '''
 """Another label learner."""
 
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
 from smidgen.learners.label.banditron import Banditron
 
 

@@ -16,7 +16,7 @@ from smidgen.history import Comparison, History
 from smidgen.history.plots import draw, figure_of
 from smidgen.learners import Learner
 from smidgen.learners.tune import Tuner
-from smidgen.theory.losses import Loss
+from smidgen.theory.base import Loss
 from smidgen.users.base import Labels
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from smidgen._core.losses import cost, write_costs
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Space
-from smidgen.theory.losses import Linear, Loss, Quadratic
+from smidgen.theory.base import Linear, Loss, Quadratic
 
 __all__ = ["LeastSquares", "Linear", "Logistic", "Loss", "PointLosses", "Portfolio", "Quadratic", "Repeated"]
 

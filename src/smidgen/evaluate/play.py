@@ -31,7 +31,7 @@ from smidgen.learners.tune.base import GradientTuner
 from smidgen.optim.rules import as_direction
 from smidgen.structures import Choice
 from smidgen.theory import Measured, Verdict, bound_for
-from smidgen.theory.losses import Loss
+from smidgen.theory.base import Loss
 from smidgen.users.strict_alpha import as_alpha, as_utility
 
 #: Learners whose decisions put objects with a utility before the user.

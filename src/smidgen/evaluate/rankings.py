@@ -30,7 +30,7 @@ from smidgen.learners.rank.base import Drawing
 from smidgen.optim.rules import ADDITIVE, FILLED, Program, RuleMemory, is_finite, memory_of, program_of, state_of
 from smidgen.structures import Ranking
 from smidgen.structures.ranking import discounts_of
-from smidgen.theory.losses import Loss
+from smidgen.theory.base import Loss
 from smidgen.users import ClickUser, ExpectedAlpha, NoisyDepth, StrictAlpha
 from smidgen.users.base import CompiledUser
 from smidgen.users.strict_alpha import as_alpha, as_utility

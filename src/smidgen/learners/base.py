@@ -2,7 +2,7 @@
 
 A checksum finds damage in a saved learner, not malice. So nothing is made before its size is known to fit the file,
 every array must have the dtype and the shape of a fresh learner's, and whatever a constructor says is said in terms of
-the file.
+the file. What comes back to a learner is checked here too: the row of a decision, a reward for what was shown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from smidgen import checks, markup, serialization
 from smidgen.decision import Decision, FloatArray
@@ -29,6 +29,7 @@ from smidgen.errors import (
     CorruptFile,
     DecisionMismatch,
     InvalidArgument,
+    InvalidFeedback,
     InvalidRecord,
     MissingExtra,
     NotFinite,
@@ -36,6 +37,8 @@ from smidgen.errors import (
     NotTeachable,
     SmidgenError,
 )
+from smidgen.features import Row, as_row
+from smidgen.features.row import DOUBLE
 from smidgen.learners import saving
 from smidgen.learners.card import Card
 from smidgen.learners.guard import Guard
@@ -645,3 +648,36 @@ def discover_package(package: str) -> dict[str, type[Learner]]:
     for each in pkgutil.iter_modules(home.__path__):
         importlib.import_module(f"{package}.{each.name}")
     return {name: cls for name, cls in learners.items() if cls.__module__.startswith(f"{package}.")}
+
+
+def kept_row(decision: Decision, dim: int, dtype: DTypeLike = DOUBLE) -> Row:
+    """The features that a decision was made on, if they are of our kind."""
+    row = decision.context
+    if not isinstance(row, Row):
+        raise DecisionMismatch(f"decision {decision.id} holds a {type(row).__name__}, not a row", "give it whole")
+    return row if row.dim == dim and row.values.dtype == dtype else as_row(row, dim, dtype)
+
+
+def as_reward(feedback: Any) -> float:
+    """Check a reward."""
+    if type(feedback) is float and 0.0 <= feedback <= 1.0:
+        return feedback
+    hint = "give a number from 0 (worst) to 1 (best); map other ranges linearly"
+    if isinstance(feedback, (bool, np.bool_)) or not isinstance(feedback, (int, float, np.integer, np.floating)):
+        raise InvalidFeedback(f"the reward is {feedback!r} and must be a number in [0, 1]", hint)
+    if not 0.0 <= feedback <= 1.0:  # NaN too
+        raise InvalidFeedback(f"the reward is {feedback!r} and must be in [0, 1]", hint)
+    return float(feedback)
+
+
+def as_bit_or_reward(feedback: Any) -> float:
+    """Check what says how right a label was: True, False, or a reward."""
+    if feedback is True or feedback is False or isinstance(feedback, np.bool_):
+        return 1.0 if feedback else 0.0
+    try:
+        return as_reward(feedback)
+    except InvalidFeedback as error:
+        raise InvalidFeedback(
+            f"the feedback is {feedback!r} and must be True (the label was right), False, or a reward in [0, 1]",
+            "compare the label with the truth, or use a full-information learner to give the label itself",
+        ) from error

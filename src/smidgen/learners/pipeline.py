@@ -1,7 +1,8 @@
 """Records in front of any learner: a vectorizer and a learner as one, and why it answers as it does, by name.
 
 `RecordAdapter` is the part that keeps nothing of its own: from records to what a learner reads, and back to names. The
-functions at the end (`around`, `unwrap`, …) take any learner, with a vectorizer or without.
+functions at the end (`around`, `unwrap`, …) take any learner, with a vectorizer or without; `amended` gives one that
+has learnt other settings, and it goes on with what it knows.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from smidgen import serialization
 from smidgen.arrays import read_only, writable
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
@@ -23,7 +26,8 @@ from smidgen.features.batch import listed
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.state import Carried
 from smidgen.history import History
-from smidgen.learners.base import Learner, State, register
+from smidgen.learners import saving
+from smidgen.learners.base import Learner, State, load_state, register
 from smidgen.learners.card import Card, Loop
 from smidgen.learners.coactive import PreferencePerceptron
 from smidgen.learners.filter.base import Filter, as_relevance
@@ -548,3 +552,51 @@ def seeded(learner: Learner, seed: int) -> Learner:
     if isinstance(learner, Pipeline):
         return learner.fresh(learner=learner.params["learner"].fresh(seed=seed), seed=seed)
     return learner.fresh(seed=seed)
+
+
+def amended(learner: Learner, **changes: Any) -> Learner:
+    """A learner that has learnt the same, with some settings changed: those that no array depends on.
+
+    Parameters
+    ----------
+    learner
+        Stays as it is.
+    **changes
+        Settings of the learner; of one that takes records, of the learner inside. ``text`` are the paths of texts of
+        its vectorizer.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> from smidgen.learners.pipeline import amended
+    >>> learner = smidgen.LinUCB(dim=2)
+    >>> learner.learn(learner.decide(smidgen.Choice(np.eye(2))), 1.0)
+    >>> bold = amended(learner, floor=0.5)
+    >>> bold.params["floor"], bool((bold.weights == learner.weights).all())
+    (0.5, True)
+    """
+    made = learner.fresh(**_settings(learner, changes))
+    header, arrays = saving.decode_learner(learner.to_bytes(), "the learner")
+    told = msgspec.structs.replace(header, params=serialization.pack(made.asked), settings_version=made.built_at)
+    return load_state(told, arrays, 1 << 62, "the learner")
+
+
+def _settings(learner: Learner, changes: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(learner, Pipeline):
+        return changes
+    inner = {name: value for name, value in changes.items() if name != "text"}
+    told: dict[str, Any] = {}
+    if inner:
+        told["learner"] = learner.params["learner"].fresh(**inner)
+    if "text" in changes:
+        features = learner.params["features"]
+        told["features"] = Vectorizer.at(features.built_at, **{**features.to_record(), "text": changes["text"]})
+    return told
+
+
+def add_classes(learner: Learner, *labels: Any) -> None:
+    """Announce labels that were not known before; of a learner that takes records, to the learner inside."""
+    inner = learner.learner if isinstance(learner, Pipeline) else learner
+    if not isinstance(inner, LabelLearner):
+        raise InvalidArgument(f"a {type(inner).__name__} has no labels", "labels are for learners of the label loop")
+    inner.add_classes(*labels)

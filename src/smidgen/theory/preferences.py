@@ -20,8 +20,7 @@ from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton
-from smidgen.theory.base import Curve, Known, Measured, Premises, Theorem, average, rounds, size, state
-from smidgen.theory.losses import Linear
+from smidgen.theory.base import Curve, Known, Linear, Measured, Premises, Theorem, average, rounds, size, state
 
 
 def slack(*, alpha: float, shown: Any, better: Any, best: Any) -> Any:

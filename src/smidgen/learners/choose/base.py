@@ -26,8 +26,7 @@ from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, I
 from smidgen.features import Rows, as_stream, check_dim
 from smidgen.features.rows import DenseRows, SparseRows, check_finite, is_sparse
 from smidgen.history import History
-from smidgen.learners.base import check_shapes
-from smidgen.learners.inputs import as_reward
+from smidgen.learners.base import as_reward, check_shapes
 from smidgen.learners.log_batch import (
     DECIDE,
     BatchArrays,

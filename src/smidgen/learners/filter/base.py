@@ -17,8 +17,7 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.history import History
-from smidgen.learners.base import Learner
-from smidgen.learners.inputs import kept_row
+from smidgen.learners.base import Learner, kept_row
 from smidgen.randomness import U64
 
 #: A stream for compiled code: CSR indices, values and row starts; relevance; the order of play.

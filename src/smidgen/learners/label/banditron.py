@@ -17,9 +17,8 @@ from smidgen._core.label import (
 )
 from smidgen.decision import Decision
 from smidgen.errors import DecisionMismatch
-from smidgen.learners.base import register
+from smidgen.learners.base import kept_row, register
 from smidgen.learners.card import Card
-from smidgen.learners.inputs import kept_row
 from smidgen.learners.label.base import PlainLabelLearner, Shown, Stream
 from smidgen.learners.log_batch import BatchArrays, LearnerSteps, LogBatch, Outcomes
 from smidgen.randomness import COIN, stream_key

@@ -19,7 +19,7 @@ from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotF
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.features.row import DOUBLE
 from smidgen.history import History
-from smidgen.learners.inputs import kept_row
+from smidgen.learners.base import kept_row
 from smidgen.learners.log_batch import BatchArrays, BatchLearner, LogBatch
 from smidgen.settings import refuse_large
 from smidgen.state.second_order import Block, DiagonalClasses, FullClasses, padded

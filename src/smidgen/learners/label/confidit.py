@@ -28,9 +28,8 @@ from smidgen._core.label import scores_by_class, scores_by_feature
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.learners.base import register
+from smidgen.learners.base import as_bit_or_reward, kept_row, register
 from smidgen.learners.card import Card, Recommended
-from smidgen.learners.inputs import as_bit_or_reward, kept_row
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream
 from smidgen.learners.log_batch import BatchArrays, LearnerSteps, LogBatch, Outcomes
 from smidgen.learners.sizes import by_covariance

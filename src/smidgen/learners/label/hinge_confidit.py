@@ -27,9 +27,8 @@ from smidgen._core.label import scores_by_class, scores_by_feature
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.learners.base import check_shapes, register
+from smidgen.learners.base import as_bit_or_reward, check_shapes, kept_row, register
 from smidgen.learners.card import Card, Recommended
-from smidgen.learners.inputs import as_bit_or_reward, kept_row
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream
 from smidgen.learners.log_batch import DECIDE, BatchArrays, LearnerSteps, LogBatch, Outcomes
 from smidgen.randomness import COIN, stream_key

@@ -9,9 +9,8 @@ import numpy as np
 
 from smidgen._core.label import add_to_class, perceptron_stream, score_classes
 from smidgen.decision import Decision
-from smidgen.learners.base import register
+from smidgen.learners.base import kept_row, register
 from smidgen.learners.card import Card
-from smidgen.learners.inputs import kept_row
 from smidgen.learners.label.base import PlainLabelLearner, Shown, Stream
 
 

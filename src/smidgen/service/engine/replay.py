@@ -15,8 +15,9 @@ from smidgen.errors import InvalidRecord
 from smidgen.features import Encoded
 from smidgen.features.state import Carried, Places
 from smidgen.learners import Learner, saving
-from smidgen.learners.amend import add_classes, amended
 from smidgen.learners.pipeline import (
+    add_classes,
+    amended,
     as_context,
     by_position,
     learn_names,

@@ -21,8 +21,7 @@ from smidgen.errors import CorruptFile, SmidgenError
 from smidgen.features import Encoded, Vectorizer
 from smidgen.features.state import Carried, Places
 from smidgen.learners import Learner, saving
-from smidgen.learners.amend import add_classes, amended
-from smidgen.learners.pipeline import RecordAdapter, as_context
+from smidgen.learners.pipeline import RecordAdapter, add_classes, amended, as_context
 from smidgen.service.engine.blueprint import Blueprint, labels_of
 from smidgen.service.engine.replay import (
     NOWHERE,

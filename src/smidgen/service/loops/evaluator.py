@@ -26,10 +26,10 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotTeachable, SmidgenError
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Feedback, Learner, cards
-from smidgen.learners.amend import add_classes
 from smidgen.learners.coactive import Coactive
 from smidgen.learners.coactive.base import RankingBatch, RankingOutcomes, RankingStep
 from smidgen.learners.log_batch import BatchLearner, LearnerSteps, LogBatch, LogStep, Outcomes, notes_for
+from smidgen.learners.pipeline import add_classes
 from smidgen.serialization import structure
 from smidgen.service.loops.estimates import Estimate, Overlapping, Point, share
 from smidgen.service.schemas import ModelBody
