@@ -16,6 +16,8 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 collect_ignore = ["docs/extensions"]
+# Two processes whose BLAS has two threads each spend most of their time waiting for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_configure(config: Any) -> None:

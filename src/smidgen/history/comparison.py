@@ -10,8 +10,8 @@ import numpy as np
 
 from smidgen import markup
 from smidgen.errors import InvalidArgument
-from smidgen.history.frame import as_frame
-from smidgen.history.history import History
+from smidgen.history.history import History, as_frame
+from smidgen.history.plots import draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,8 +88,6 @@ class Comparison(Mapping[str, History]):
         matplotlib.axes.Axes
             The figure is ``axes.figure``.
         """
-        from smidgen.history.plots import draw
-
         return draw(self._histories, path, ax=ax, title=title)
 
     def __repr__(self) -> str:
