@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from smidgen.jobs.listening import family
+from smidgen.jobs.ray import family
 
 
 def held(pid: int) -> int:

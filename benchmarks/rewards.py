@@ -102,7 +102,7 @@ def _add_twin(contenders: dict[str, Contender], remarks: dict[str, str], X: Floa
     except NoTwin as reason:
         remarks["C++"] = str(reason)
         return
-    from smidgen.learners.choose.table import as_played
+    from smidgen.learners.choose.base import as_played
 
     played = as_played(X, rewards, None, dim)
 

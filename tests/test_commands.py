@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from processes import python
-from smidgen.commands import GROUP, bring, found
+from smidgen.cli import GROUP, add_plugin_commands, plugin_commands
 
 ROOT = Path(__file__).parents[1]
 
@@ -78,7 +78,7 @@ class TestGuests:
     def test_a_function_and_a_family_of_commands(self, guests: Path) -> None:
         install(guests, "greengrocer", fruit="greengrocer:app", greet="greengrocer:greet")
         app = house()
-        bring(app)
+        add_plugin_commands(app)
         assert invoke(app, "fruit", "weigh", "4").output == "8 pounds\n"
         assert invoke(app, "greet", "--name", "Ada").output == "hello Ada\n"
         assert invoke(app, "serve").output == "ours\n"
@@ -89,7 +89,7 @@ class TestGuests:
     def test_ours_keep_their_names(self, guests: Path) -> None:
         install(guests, "greengrocer", serve="greengrocer:greet", tidy="greengrocer:greet")
         app = house()
-        bring(app)
+        add_plugin_commands(app)
         assert invoke(app, "serve").output == "ours\n"
         assert invoke(app, "tidy").output == "tidied\n"
 
@@ -105,7 +105,7 @@ class TestGuests:
     def test_a_broken_one_says_why_and_spoils_nothing(self, guests: Path, value: str, why: str) -> None:
         install(guests, "greengrocer", fruit=value, greet="greengrocer:greet")
         app = house()
-        bring(app)
+        add_plugin_commands(app)
         assert "fruit" in invoke(app, "--help").output, "it is not hidden"
         ended = invoke(app, "fruit", "weigh", "--apples", "4")
         assert ended.exit_code == 1
@@ -117,7 +117,7 @@ class TestGuests:
         install(guests, "greengrocer", fruit="greengrocer:app")
         install(guests, "supermarket", fruit="greengrocer:greet")
         app = house()
-        bring(app)
+        add_plugin_commands(app)
         ended = invoke(app, "fruit")
         assert ended.exit_code == 1
         assert "greengrocer:app and greengrocer:greet" in str(ended.exception)
@@ -127,7 +127,7 @@ class TestPapers:
     def test_a_command_that_is_named_twice_is_one(self, guests: Path) -> None:
         for name in ("greengrocer", "greengrocer_in_a_checkout"):
             install(guests, name, fruit="greengrocer:app")
-        assert [each.value for each in found()["fruit"]] == ["greengrocer:app"]
+        assert [each.value for each in plugin_commands()["fruit"]] == ["greengrocer:app"]
 
     def test_the_papers_declare_their_command(self) -> None:
         declared = tomllib.loads((ROOT / "papers" / "pyproject.toml").read_text())["project"]["entry-points"][GROUP]

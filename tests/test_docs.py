@@ -17,8 +17,8 @@ import smidgen
 from smidgen import errors
 from smidgen.features import limits
 from smidgen.learners import cards, learners
-from smidgen.tables import in_order, learner_markdown
-from smidgen.users.click_model import MODELS
+from smidgen.learners.card import in_order, learner_markdown
+from smidgen.users.clicks import MODELS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

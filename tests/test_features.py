@@ -13,9 +13,8 @@ from scipy import sparse
 from smidgen._core.matrix import write_block_scores, write_scores_ahead
 from smidgen.errors import InvalidFeatures, NotFinite
 from smidgen.features import DenseRows, Row, as_row
-from smidgen.features.blocks import in_blocks
-from smidgen.features.rows import FEW
-from smidgen.records import from_json, to_json
+from smidgen.features.rows import FEW, in_blocks
+from smidgen.serialization import from_json, to_json
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))

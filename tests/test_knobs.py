@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import smidgen
-from smidgen import Knobs, knobs, records
+from smidgen import Knobs, knobs, serialization
 from smidgen.errors import InvalidArgument
 
 SPACE = Knobs({"threads": knobs.Integer(1, 64), "wait": knobs.Log(0.01, 10), "ratio": (0, 1)})
@@ -30,7 +30,7 @@ def test_every_whole_number_has_the_same_share() -> None:
 
 
 def test_they_survive_json() -> None:
-    again = records.from_json(records.to_json(SPACE))
+    again = serialization.from_json(serialization.to_json(SPACE))
     assert repr(again) == repr(SPACE)
     assert again.names == ["threads", "wait", "ratio"]
 

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 import smidgen
-from smidgen import Choice, Decision, PreferencePerceptron, Ranking, raw_arrays, records
+from smidgen import Choice, Decision, PreferencePerceptron, Ranking, serialization
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidRecord, NotSaveable
 
 plain = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats() | st.text()
@@ -36,25 +36,25 @@ values = st.recursive(
 
 @given(values)
 def test_any_value_comes_back_the_same(value: Any) -> None:
-    again = records.from_json(records.to_json(value))
-    assert records.same(again, value)
-    assert records.to_json(again) == records.to_json(value)
-    assert records.fingerprint(again) == records.fingerprint(value)
+    again = serialization.from_json(serialization.to_json(value))
+    assert serialization.same(again, value)
+    assert serialization.to_json(again) == serialization.to_json(value)
+    assert serialization.fingerprint(again) == serialization.fingerprint(value)
 
 
 @given(st.lists(values, max_size=6), st.integers(1, 4))
 def test_many_read_together_are_each_read_alone(many: list[Any], times: int) -> None:
-    contents = [records.encode(value) for value in many for _ in range(times)]
-    together = records.decode_many(contents)
+    contents = [serialization.encode(value) for value in many for _ in range(times)]
+    together = serialization.decode_many(contents)
     assert len(together) == len(contents)
-    assert all(map(records.same, together, map(records.decode, contents)))
+    assert all(map(serialization.same, together, map(serialization.decode, contents)))
 
 
 @given(st.lists(hnp.arrays(np.float64, (3, 2), elements=st.floats(width=32)), min_size=2, max_size=5), st.data())
 def test_arrays_of_one_form_read_together_are_each_read_alone(many: list[Any], data: st.DataObject) -> None:
-    contents = [raw_arrays.write(each) for each in many]
-    for one, other in zip(raw_arrays.read_many(contents), map(raw_arrays.read, contents), strict=True):
-        assert records.same(one, other)
+    contents = [serialization.write_array(each) for each in many]
+    for one, other in zip(serialization.read_arrays(contents), map(serialization.read_array, contents), strict=True):
+        assert serialization.same(one, other)
         assert not one.flags.writeable
         assert one.flags.c_contiguous
         assert one.flags.aligned
@@ -62,19 +62,19 @@ def test_arrays_of_one_form_read_together_are_each_read_alone(many: list[Any], d
     damaged = bytearray(contents[-1])
     damaged[data.draw(st.integers(0, 3))] ^= data.draw(st.integers(1, 255))
     with contextlib.suppress(InvalidRecord):
-        alone = raw_arrays.read(bytes(damaged))
-        assert records.same(raw_arrays.read_many([*contents[:-1], bytes(damaged)])[-1], alone)
+        alone = serialization.read_array(bytes(damaged))
+        assert serialization.same(serialization.read_arrays([*contents[:-1], bytes(damaged)])[-1], alone)
 
 
 @pytest.mark.parametrize(
-    "bad", [b"", b"\xc1", records.encode({"a": 1})[:-1], b"\x81\xa1$\xa3odd", b"\xc7\x02\x01\x00\x00"]
+    "bad", [b"", b"\xc1", serialization.encode({"a": 1})[:-1], b"\x81\xa1$\xa3odd", b"\xc7\x02\x01\x00\x00"]
 )
 def test_one_at_fault_among_many_is_refused_as_if_alone(bad: bytes) -> None:
-    good = records.encode([Ranking(np.eye(2)), Choice(np.eye(3))])
+    good = serialization.encode([Ranking(np.eye(2)), Choice(np.eye(3))])
     with pytest.raises(InvalidRecord) as alone:
-        records.decode(bad)
+        serialization.decode(bad)
     with pytest.raises(InvalidRecord) as among:
-        records.decode_many([good, good, bad, good])
+        serialization.decode_many([good, good, bad, good])
     assert str(among.value) == str(alone.value)
 
 
@@ -95,25 +95,25 @@ def test_rows_read_together_are_checked() -> None:
 @given(hnp.arrays(np.float64, (3, 2), elements=st.floats(-1e300, 1e300)))
 def test_rankings_and_choices_come_back_bit_for_bit(rows: Any) -> None:
     for made in (Ranking(rows, top=2), Choice(rows), Choice(rows, [1]), Ranking(sparse.csr_array(rows))):
-        again = records.from_json(records.to_json(made))
+        again = serialization.from_json(serialization.to_json(made))
         assert again == made
         assert type(again.rows) is type(made.rows)
 
 
 def test_special_floats_survive_in_arrays() -> None:
     value = np.array([np.nan, np.inf, -0.0, 5e-324])
-    assert records.from_json(records.to_json(value)).tobytes() == value.tobytes()
+    assert serialization.from_json(serialization.to_json(value)).tobytes() == value.tobytes()
 
 
 def test_big_endian_arrays_keep_their_values() -> None:
     value = np.arange(3, dtype=">f8")
-    np.testing.assert_array_equal(records.from_json(records.to_json(value)), value)
+    np.testing.assert_array_equal(serialization.from_json(serialization.to_json(value)), value)
 
 
 @pytest.mark.parametrize("value", [object(), {1: 2}, {"$": 1}, np.array(["a"]), np.array([1j]), {1, 2}, b"x"])
 def test_what_has_no_name_is_refused(value: Any) -> None:
     with pytest.raises(NotSaveable):
-        records.to_json(value)
+        serialization.to_json(value)
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_what_has_no_name_is_refused(value: Any) -> None:
 )
 def test_broken_records_are_refused(data: bytes) -> None:
     with pytest.raises(smidgen.SmidgenError):
-        records.from_json(data)
+        serialization.from_json(data)
 
 
 def decision_fields(**changes: Any) -> bytes:
     decision = PreferencePerceptron(dim=2).decide(Choice(np.eye(2)))
     fields = {name: getattr(decision, name) for name in Decision.__struct_fields__ if name not in ("teams", "unknown")}
     fields = {key: value for key, value in fields.items() if value is not None}
-    return records.to_json({key: value for key, value in {**fields, **changes}.items() if value is not ...})
+    return serialization.to_json({key: value for key, value in {**fields, **changes}.items() if value is not ...})
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_names_are_not_taken_twice() -> None:
 def test_fields_that_are_not_known_are_kept() -> None:
     later = decision_fields(surprise=[1, np.arange(3)], more="of it")
     decision = Decision.from_json(later)
-    assert records.same(decision.more, {"surprise": [1, np.arange(3)], "more": "of it"})
+    assert serialization.same(decision.more, {"surprise": [1, np.arange(3)], "more": "of it"})
     assert decision.to_json() == later
     assert Decision.from_bytes(decision.to_bytes()) == decision
     plain_one = Decision.from_json(decision_fields())
@@ -240,11 +240,11 @@ class TestBytes:
 
     @given(values)
     def test_any_value_comes_back_the_same(self, value: Any) -> None:
-        content = records.encode(value)
-        again = records.decode(content)
-        assert records.same(again, value)
-        assert records.encode(again) == content
-        assert records.same(again, records.from_json(records.to_json(value)))
+        content = serialization.encode(value)
+        again = serialization.decode(content)
+        assert serialization.same(again, value)
+        assert serialization.encode(again) == content
+        assert serialization.same(again, serialization.from_json(serialization.to_json(value)))
 
     @given(
         hnp.arrays(
@@ -253,16 +253,16 @@ class TestBytes:
         )
     )
     def test_arrays_come_back_bit_for_bit(self, array: Any) -> None:
-        again = records.decode(records.encode(array))
-        assert records.same(again, array)
+        again = serialization.decode(serialization.encode(array))
+        assert serialization.same(again, array)
         assert again.flags.aligned
         assert not again.flags.writeable
 
     @given(hnp.arrays(np.float32, st.integers(1, 80), elements=st.floats(width=32)))
     def test_what_fits_into_float32_is_stored_so(self, single: Any) -> None:
         array = single.astype(np.float64)
-        content = records.encode(array)
-        assert records.same(records.decode(content), array)
+        content = serialization.encode(array)
+        assert serialization.same(serialization.decode(content), array)
         if not np.isnan(single).any():
             assert len(content) <= 4 * len(array) + 8
 
@@ -272,23 +272,23 @@ class TestBytes:
     @pytest.mark.parametrize("n", [2, 100])
     def test_whole_numbers_take_the_least_width(self, low: int, high: int, width: int, n: int) -> None:
         array = np.array([low, high] * (n // 2))
-        content = records.encode(array)
+        content = serialization.encode(array)
         assert n * width < len(content) <= n * width + 8
-        assert records.same(records.decode(content), array)
+        assert serialization.same(serialization.decode(content), array)
 
     @pytest.mark.parametrize("value", [1e39, 2.0**200, -(2.0**1000), 5e-324, 2.0**-149, -0.0, np.inf, np.nan])
     def test_the_ends_of_floating_point_survive(self, value: float) -> None:
         for array in (np.array([value]), np.array([1.0, value] * 40), np.full((2, 3), value)):
-            assert records.decode(records.encode(array)).tobytes() == array.tobytes()
-        assert np.array(records.decode(records.encode(value))).tobytes() == np.array(value).tobytes()
+            assert serialization.decode(serialization.encode(array)).tobytes() == array.tobytes()
+        assert np.array(serialization.decode(serialization.encode(value))).tobytes() == np.array(value).tobytes()
 
     @given(st.integers(-(2**200), 2**200))
     def test_whole_numbers_of_any_length_come_back(self, number: int) -> None:
-        assert records.decode(records.encode([number])) == [number]
+        assert serialization.decode(serialization.encode([number])) == [number]
 
     def test_big_endian_and_strided_arrays_keep_their_values(self) -> None:
         for value in (np.arange(3, dtype=">f8"), np.arange(12.0).reshape(3, 4).T, np.arange(10)[::-2]):
-            np.testing.assert_array_equal(records.decode(records.encode(value)), value)
+            np.testing.assert_array_equal(serialization.decode(serialization.encode(value)), value)
 
     @pytest.mark.parametrize(
         "value",
@@ -308,26 +308,26 @@ class TestBytes:
     def test_what_has_no_name_is_refused(self, value: Any) -> None:
         for each in (value, [value], {"a": (value,)}):
             with pytest.raises(NotSaveable):
-                records.encode(each)
+                serialization.encode(each)
 
     def test_nesting_is_limited_both_ways(self) -> None:
         value: Any = 0
-        for _ in range(records.DEEPEST):
+        for _ in range(serialization.DEEPEST):
             value = [value]
-        assert records.decode(records.encode(value)) == value
+        assert serialization.decode(serialization.encode(value)) == value
         with pytest.raises(NotSaveable, match="64 deep"):
-            records.encode([value])
+            serialization.encode([value])
         for content in (b"\x91" * 65 + b"\x00", b"\x91" * 10**6, b"\x81\xa1a" * 10**5):
             with pytest.raises(InvalidRecord):
-                records.decode(content)
+                serialization.decode(content)
 
     @given(values, st.data())
     def test_cut_and_flipped_bytes_are_refused_or_are_another_value(self, value: Any, data: st.DataObject) -> None:
-        content = records.encode(value)
+        content = serialization.encode(value)
         with pytest.raises(InvalidRecord):
-            records.decode(content[: data.draw(st.integers(0, len(content) - 1))])
+            serialization.decode(content[: data.draw(st.integers(0, len(content) - 1))])
         with pytest.raises(InvalidRecord):
-            records.decode(content + b"\0")
+            serialization.decode(content + b"\0")
         where, bits = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(1, 255))
         read_or_refused(content[:where] + bytes([content[where] ^ bits]) + content[where + 1 :])
 
@@ -368,14 +368,14 @@ class TestBytes:
         tracemalloc.start()
         try:
             with pytest.raises(InvalidRecord):
-                records.decode(content)
+                serialization.decode(content)
             assert tracemalloc.get_traced_memory()[1] < 1e6
         finally:
             tracemalloc.stop()
 
     def test_a_structure_that_refuses_its_fields_is_a_record_that_is_refused(self) -> None:
-        good = records.encode(Ranking(np.eye(2), top=1))
-        assert records.decode(good) == Ranking(np.eye(2), top=1)
+        good = serialization.encode(Ranking(np.eye(2), top=1))
+        assert serialization.decode(good) == Ranking(np.eye(2), top=1)
         for fields in (
             {"docs": np.eye(2), "top": 0},
             {"docs": "a", "top": 1},
@@ -386,19 +386,19 @@ class TestBytes:
                 {"$": "Ranking"} | {k: v if not isinstance(v, np.ndarray) else _extension(v) for k, v in fields.items()}
             )
             with pytest.raises(InvalidRecord):
-                records.decode(bad)
+                serialization.decode(bad)
 
 
 def _extension(array: Any) -> msgspec.msgpack.Ext:
-    return msgspec.msgpack.Ext(1, raw_arrays.write(array))
+    return msgspec.msgpack.Ext(1, serialization.write_array(array))
 
 
 def read_or_refused(content: bytes) -> None:
     try:
-        value = records.decode(content)
+        value = serialization.decode(content)
     except InvalidRecord:
         return
-    assert records.same(records.decode(records.encode(value)), value)
+    assert serialization.same(serialization.decode(serialization.encode(value)), value)
 
 
 class TestBriefs:
@@ -442,7 +442,7 @@ class TestBriefs:
     )
     def test_broken_briefs_are_refused(self, values: Any) -> None:
         with pytest.raises(InvalidRecord):
-            PreferencePerceptron(dim=2).recall(records.encode(values))
+            PreferencePerceptron(dim=2).recall(serialization.encode(values))
 
     def test_a_greedy_action_that_is_nothing_comes_back(self) -> None:
         learner = PreferencePerceptron(dim=2)

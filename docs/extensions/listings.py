@@ -22,6 +22,7 @@ import smidgen
 from smidgen import knobs
 from smidgen.features import limits as record
 from smidgen.learners import Learner, cards, learners
+from smidgen.learners.card import in_order, learner_markdown
 from smidgen.service import errors, schemas
 from smidgen.service.engine import blueprint, learner_cache, writer
 from smidgen.service.http import auth, middleware, protocol, routes_insight
@@ -32,7 +33,6 @@ from smidgen.service.loops import features
 from smidgen.service.schemas import Auto, BatchBody, ByName, TokenBody
 from smidgen.service.storage.records import SCOPES, TOKEN_NAME
 from smidgen.structures import drafts
-from smidgen.tables import in_order, learner_markdown
 from smidgen.theory import choose, filter, label, preferences, tune
 from smidgen_papers.aims import aims_page
 
@@ -241,7 +241,7 @@ def _imported(text: str) -> set[str]:
     """The names of ours that the front of a folder imports by hand: base classes, say."""
     hands = (node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom))
     named = (alias for node in hands if str(node.module).startswith("smidgen.") for alias in node.names)
-    return {alias.asname or alias.name for alias in named} - {"discover"}
+    return {alias.asname or alias.name for alias in named} - {"discover_package"}
 
 
 def _bounds(text: str) -> str:

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from smidgen.decision import Decision
     from smidgen.errors import SmidgenError
     from smidgen.evaluate import losses
-    from smidgen.evaluate.compare import compare
+    from smidgen.evaluate.compare import TuneHistory, compare, simulate, tune
     from smidgen.evaluate.play import play
-    from smidgen.evaluate.simulate import simulate
-    from smidgen.evaluate.tuning import TuneHistory, tune
     from smidgen.features import Vectorizer
     from smidgen.geometry import Ball, Box, L1Ball, Simplex
     from smidgen.history import Comparison, History
@@ -31,10 +29,10 @@ if TYPE_CHECKING:
     from smidgen.learners.choose import RewardHistory
     from smidgen.learners.filter import FilterHistory
     from smidgen.learners.label import LabelHistory
+    from smidgen.learners.pipeline import Explanation
     from smidgen.learners.recommended import recommended
-    from smidgen.learners.records import Explanation
-    from smidgen.records import structure
-    from smidgen.state.kernel_functions import register_kernel
+    from smidgen.serialization import structure
+    from smidgen.state.dual import register_kernel
     from smidgen.structures import (
         Candidates,
         Choice,
@@ -74,10 +72,10 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.label.hinge_confidit import HingeConfidit
     from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
     from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
+    from smidgen.learners.pipeline import Pipeline
     from smidgen.learners.rank.fair_pairs import FairPairs
     from smidgen.learners.rank.pdgd import PDGD
     from smidgen.learners.rank.perturbed_preference_perceptron import PerturbedPreferencePerceptron
-    from smidgen.learners.records.pipeline import Pipeline
     from smidgen.learners.tune.ogd import OGD
     from smidgen.learners.tune.ogdeg import OGDEG
     from smidgen.learners.tune.ons import ONS
@@ -100,7 +98,7 @@ _HOME = {
     "Decision": "decision",
     "Drafts": "structures",
     "Edit": "structures",
-    "Explanation": "learners.records",
+    "Explanation": "learners.pipeline",
     "ExtendedRanking": "structures",
     "FilterHistory": "learners.filter",
     "History": "history",
@@ -115,7 +113,7 @@ _HOME = {
     "Simplex": "geometry",
     "SmidgenError": "errors",
     "Structure": "structures",
-    "TuneHistory": "evaluate.tuning",
+    "TuneHistory": "evaluate.compare",
     "Vectorizer": "features",
     "bounds": "theory",
     "compare": "evaluate.compare",
@@ -127,10 +125,10 @@ _HOME = {
     "recommend": "theory.recommend",
     "recommended": "learners.recommended",
     "register": "learners",
-    "register_kernel": "state.kernel_functions",
-    "simulate": "evaluate.simulate",
-    "structure": "records",
-    "tune": "evaluate.tuning",
+    "register_kernel": "state.dual",
+    "simulate": "evaluate.compare",
+    "structure": "serialization",
+    "tune": "evaluate.compare",
 }
 _ROOMS = (
     "data",

@@ -1,21 +1,172 @@
-"""The commands. Everything heavy is imported by the command that needs it, so that ``--help`` is quick."""
+"""The commands. Everything heavy is imported by the command that needs it, so that ``--help`` is quick.
+
+Installed distributions add commands of their own in the group ``smidgen.commands``. A distribution names them in its
+``pyproject.toml``:
+
+.. code-block:: toml
+
+    [project.entry-points."smidgen.commands"]
+    weigh = "greengrocer.commands:weigh"
+
+The value is a function, which becomes the command, or a ``typer.Typer`` with commands of its own. It is imported
+whenever ``smidgen`` starts: let it import what is heavy inside its functions.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from smidgen import __version__
-from smidgen.click_commands import ubi
-from smidgen.commands import bring
 from smidgen.errors import SmidgenError
 from smidgen.service.cli import data, models, serve
 from smidgen.service.cli.data import log, store
 from smidgen.service.cli.replay import what_if
 from smidgen.service.cli.serve import DATA, Folder, Import
+
+if TYPE_CHECKING:
+    from smidgen.data import UbiLog
+    from smidgen.evaluate import Examination
+
+GROUP = "smidgen.commands"
+
+
+def plugin_commands() -> dict[str, list[EntryPoint]]:
+    """The commands of other distributions, by name; a name has more than one entry if several bring it."""
+    named: dict[str, list[EntryPoint]] = {}
+    for each in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
+        known = named.setdefault(each.name, [])
+        if each.value not in {one.value for one in known}:
+            known.append(each)
+    return named
+
+
+def add_plugin_commands(app: typer.Typer) -> None:
+    """Add the commands that are brought to the app.
+
+    The app's own commands keep their names. What cannot be had is not hidden: a command that cannot be imported, or
+    that two bring, is listed, and says why when it is called. The others work.
+    """
+    own = _command_names(app)
+    for name, entries in plugin_commands().items():
+        if name in own:
+            continue
+        if len(entries) > 1:
+            _refuse(app, name, f"two bring it: {' and '.join(one.value for one in entries)}; uninstall one of them")
+            continue
+        try:
+            thing = entries[0].load()
+        except (Exception, SystemExit) as error:  # whatever a stranger's module does
+            _refuse(app, name, f"{entries[0].value} cannot be imported ({type(error).__name__}: {error})")
+            continue
+        _add(app, name, thing, entries[0].value)
+
+
+def _command_names(app: typer.Typer) -> set[str]:
+    called = {each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands}
+    return called | {str(each.name) for each in app.registered_groups}
+
+
+def _add(app: typer.Typer, name: str, thing: Any, where: str) -> None:
+    if isinstance(thing, typer.Typer):
+        app.add_typer(thing, name=name)
+    elif callable(thing):
+        app.command(name)(thing)
+    else:
+        _refuse(app, name, f"{where} is {thing!r} and must be a function or a typer.Typer")
+
+
+def _refuse(app: typer.Typer, name: str, why: str) -> None:
+    app.command(
+        name,
+        help=f"Cannot be run: {why}",
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )(_refusal(name, why))
+
+
+def _refusal(name: str, why: str) -> Callable[[], None]:
+    def refuse() -> None:
+        sys.exit(f"smidgen: the command {name} cannot be run: {why}")
+
+    return refuse
+
+
+def ubi(
+    queries: Annotated[Path, typer.Argument(help="The searches (ubi_queries) as NDJSON; .gz too.")],
+    events: Annotated[Path, typer.Argument(help="The events (ubi_events) as NDJSON; .gz too.")],
+    actions: Annotated[
+        str | None, typer.Option(help="Which actions are clicks, with commas between; left out: click, purchase, ….")
+    ] = None,
+    places: Annotated[int, typer.Option(min=2, max=100, help="How many places to tell of.")] = 10,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """Read a log of user behaviour insights: click rates by place, and how far people look, where the log can tell.
+
+    Click rates mix where a result stood with how good it was. The curve of looks comes from results of the same
+    search that stood at neighbouring places at different times; it needs no experiment, and says so where an order
+    never changed.
+    """
+    from smidgen.data import read_ubi
+    from smidgen.data.ubi import CLICKS
+    from smidgen.evaluate import harvested
+
+    log = read_ubi(queries, events, clicks=actions.split(",") if actions else CLICKS)
+    pages = ((page.user_query, page.hits, page.clicked) for page in log.pages if page.user_query)
+    curve = harvested(pages, places=places)
+    if json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(_figures(log, curve, places)).decode())
+    else:
+        _print(log, curve, places)
+
+
+def _figures(log: UbiLog, curve: Examination, places: int) -> dict[str, Any]:
+    """What the log says, in what JSON can say: null for what is not known."""
+    return {
+        "searches": len(log),
+        "clicks": sum(len(page.clicked) for page in log.pages),
+        "passed_over": log.passed_over,
+        "unknown": log.unknown,
+        "elsewhere": log.elsewhere,
+        "without_hits": log.without_hits,
+        "click_rates": _known(log.click_rates(places)),
+        "looks": {"value": _known(curve.read), "low": _known(curve.low), "high": _known(curve.high)},
+    }
+
+
+def _print(log: UbiLog, curve: Examination, places: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    console.print(f"{log!r}")
+    console.print(
+        f"{log.passed_over} other events, {log.unknown} clicks of unknown searches, {log.elsewhere} on no result, "
+        f"{log.without_hits} searches without results."
+    )
+    table = Table("place", "clicked", "looked at (95 %)", box=None)
+    looks = zip(*(_known(values) for values in (curve.read, curve.low, curve.high)), strict=True)
+    for place, (rate, (read, low, high)) in enumerate(zip(_known(log.click_rates(places)), looks, strict=True), 1):
+        told = "–" if read is None or low is None or high is None else f"{read:.2f} ({low:.2f} to {high:.2f})"
+        table.add_row(str(place), "–" if rate is None else f"{rate:.1%}", told)
+    console.print(table)
+    if _known(curve.read)[1] is None:
+        console.print(
+            "How far people look is not known: no result of a search left its place for the next one and was clicked "
+            "at both. Show lists with some randomness in them, as the recommended learner does, and it will be."
+        )
+
+
+def _known(values: Any) -> list[float | None]:
+    return [None if math.isnan(value) else float(value) for value in values]
+
 
 app = typer.Typer(
     name="smidgen",
@@ -73,7 +224,7 @@ def learners(
     bounds are functions in smidgen.bounds.
     """
     from smidgen.learners import cards
-    from smidgen.tables import in_order, learner_json, learner_table
+    from smidgen.learners.card import in_order, learner_json, learner_table
 
     chosen = in_order(cards, loop)
     if not chosen:
@@ -150,7 +301,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-bring(app)
+add_plugin_commands(app)
 
 
 def run() -> None:

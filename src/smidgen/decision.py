@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen import markup, records
+from smidgen import markup, serialization
 from smidgen.errors import InvalidRecord
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -108,21 +108,21 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
 
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""
-        return records.to_json(self._fields())
+        return serialization.to_json(self._fields())
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Decision:
         """Read back what `to_json` wrote."""
-        return cls.of(records.from_json(data))
+        return cls.of(serialization.from_json(data))
 
     def to_bytes(self) -> bytes:
         """Write the whole decision as few bytes, without loss; `Learner.brief` needs fewer yet."""
-        return records.encode(self._fields())
+        return serialization.encode(self._fields())
 
     @classmethod
     def from_bytes(cls, content: bytes | memoryview) -> Decision:
         """Read back what `to_bytes` wrote."""
-        return cls.of(records.decode(content))
+        return cls.of(serialization.decode(content))
 
     def _repr_html_(self) -> str:
         told = {name: getattr(self, name) for name in _NAMES if name not in ("kind", "settings", "number")}
@@ -136,7 +136,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
 
     @classmethod
     def of(cls, fields: Any) -> Decision:
-        """The decision that these fields describe, if they are right: what `records.unpack` gave, say."""
+        """The decision that these fields describe, if they are right: what `serialization.unpack` gave, say."""
         hint = "give what Decision.to_json or Decision.to_bytes wrote"
         if not isinstance(fields, dict):
             raise InvalidRecord(f"the record is a {type(fields).__name__}, not an object", hint)
@@ -158,7 +158,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
             return NotImplemented
-        return all(records.same(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__)
+        return all(serialization.same(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__)
 
     def __hash__(self) -> int:
         return hash(self.id)

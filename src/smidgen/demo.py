@@ -18,7 +18,7 @@ from smidgen import checks, users
 from smidgen.data import RankingStream, ranking_stream
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate import History, regret_plot, simulate
-from smidgen.evaluate.simulate import User
+from smidgen.evaluate.play import User
 from smidgen.history.plots import figure_type
 from smidgen.learners import Learner, Loop, cards, learners
 

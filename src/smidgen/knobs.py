@@ -22,7 +22,7 @@ from smidgen._core.tune import log_share, log_value
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Box
-from smidgen.records import structure
+from smidgen.serialization import structure
 
 __all__ = ["Best", "Integer", "Knobs", "Linear", "Log"]
 

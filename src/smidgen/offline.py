@@ -3,10 +3,8 @@
 All rewards are in [0, 1]. Every estimate has an interval that stays valid while people keep looking.
 """
 
-from smidgen.evaluate.offline.estimate import Estimate
-from smidgen.evaluate.offline.overlap import Overlap, overlap
-from smidgen.evaluate.offline.policies import direct, doubly_robust, effective_sample_size, ips, snips
-from smidgen.evaluate.offline.sequence import confidence_sequence
+from smidgen.evaluate.confidence import Estimate, confidence_sequence
+from smidgen.evaluate.off_policy import Overlap, direct, doubly_robust, effective_sample_size, ips, overlap, snips
 
 __all__ = [
     "Estimate",

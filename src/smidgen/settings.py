@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from smidgen import checks, records
+from smidgen import checks, serialization
 from smidgen.errors import InvalidArgument, NotSaveable, SmidgenError
 
 #: In `Versioned.older_settings`: the argument had no default then, so it was always asked for.
@@ -74,9 +74,9 @@ class Versioned(metaclass=Making):
     --------
     A class that took ``radius=1.0`` once, takes 2.0 now, and has learnt to be ``closed``:
 
-    >>> from smidgen import records
+    >>> from smidgen import serialization
     >>> from smidgen.settings import Versioned
-    >>> @records.structure("example disc")
+    >>> @serialization.structure("example disc")
     ... class Disc(Versioned):
     ...     settings_version = 2
     ...     older_settings = {1: {"radius": 1.0, "closed": False}}
@@ -84,9 +84,9 @@ class Versioned(metaclass=Making):
     ...         self.radius, self.closed = radius, closed
     ...     def to_record(self):
     ...         return {"radius": self.radius, "closed": self.closed}
-    >>> records.pack(Disc(radius=3.0))
+    >>> serialization.pack(Disc(radius=3.0))
     {'$': 'example disc', 'radius': 3.0, '$version': 2}
-    >>> old = records.unpack({"$": "example disc", "$version": 1})
+    >>> old = serialization.unpack({"$": "example disc", "$version": 1})
     >>> old.radius, old.closed, old.built_at
     (1.0, False, 1)
     """
@@ -245,10 +245,10 @@ def asked_for(cls: type[Versioned], arguments: Mapping[str, Any], version: int) 
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values are one setting: numbers by value, all else as `records.same` has it."""
+    """Whether two values are one setting: numbers by value, all else as `serialization.same` has it."""
     if type(one) in _PLAIN and type(other) in _PLAIN:
         return bool(one == other) and (type(one) is bool) is (type(other) is bool)
-    return one is other or records.same(_by_value(one), _by_value(other))
+    return one is other or serialization.same(_by_value(one), _by_value(other))
 
 
 def fingerprint(kind: str, version: int, asked: Mapping[str, Any]) -> str:
@@ -257,11 +257,11 @@ def fingerprint(kind: str, version: int, asked: Mapping[str, Any]) -> str:
         packed = {name: value if type(value) in _AS_THEY_ARE else _packed(value) for name, value in asked.items()}
     except NotSaveable:  # a setting without a registered name: it can be told apart, but not saved
         packed = {name: _shown(value) for name, value in asked.items()}
-    return records.digest([kind, version, packed])
+    return serialization.digest([kind, version, packed])
 
 
 def _packed(value: Any) -> Any:
-    return _by_value(records.pack(value))
+    return _by_value(serialization.pack(value))
 
 
 def _by_value(value: Any) -> Any:

@@ -21,8 +21,8 @@ from smidgen import checks
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, MissingExtra, NoWeights
 from smidgen.features import Vectorizer
+from smidgen.features.batch import listed
 from smidgen.features.frames import frame_records, is_frame
-from smidgen.features.many import listed
 from smidgen.learners import Pipeline, learners
 from smidgen.learners.label import LabelHistory, LabelLearner
 

@@ -21,7 +21,7 @@ from laws.loops import CASES
 from smidgen import _core, randomness
 from smidgen._core import math as core_math
 from smidgen._core import random as core_random
-from smidgen.testing.case import picture, snapshot
+from smidgen.testing.laws import picture, snapshot
 
 #: Feedback comes this many decisions late.
 LAG = 3

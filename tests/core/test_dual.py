@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from smidgen._core import dual, filter, matrix, second_order, tune
-from smidgen.state.dual import DualClasses
-from smidgen.state.kernel_functions import find_kernel
+from smidgen.state.dual import DualClasses, find_kernel
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from smidgen._core.rank import draw_with_chance, exchange_pairs, log_probability
 from smidgen._core.ranking import best_available, first_fault, rank_finite, write_difference, write_merged, write_ranked
 from smidgen._core.users import write_clicks, write_expected, write_strict
 from smidgen.randomness import stream_key
-from smidgen.users.person import CLICKING, EXPECTED, Person
+from smidgen.users.base import CLICKING, EXPECTED, CompiledUser
 
 RNG = np.random.default_rng(8)
 
@@ -66,7 +66,7 @@ def test_an_expected_answer_draws_as_numpy_does() -> None:
     """Where all documents are alike, the answer is one of the random rankings."""
     for n in (1, 2, 3, 7, 20, 100):
         for randoms in (1, 2, 5):
-            user = Person(EXPECTED, randoms=randoms)
+            user = CompiledUser(EXPECTED, randoms=randoms)
             ours, numpys = np.random.default_rng(n), np.random.default_rng(n)
             others = [numpys.permutation(n) for _ in range(randoms)]
             numpys.random()
@@ -77,7 +77,7 @@ def test_an_expected_answer_draws_as_numpy_does() -> None:
 
 
 def test_clicks_take_two_numbers_for_each_document_that_is_looked_at() -> None:
-    user = Person(CLICKING, depth=4, attract=np.array([[0.5]]), stop=np.array([[0.3]]))
+    user = CompiledUser(CLICKING, depth=4, attract=np.array([[0.5]]), stop=np.array([[0.3]]))
     for seed in range(50):
         ours, numpys = np.random.default_rng(seed), np.random.default_rng(seed)
         shown, clicked, expected = RNG.permutation(6), np.empty(6, np.int64), []
@@ -101,7 +101,7 @@ class Mine(np.random.Generator):
 @pytest.mark.parametrize("rng", [None, 5, np.random.PCG64(), Mine(np.random.PCG64()), np.random.PCG64().capsule])
 def test_a_generator_is_numpys_own(rng: Any) -> None:
     with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator, not"):
-        write_clicks(Person(CLICKING), ORDER, ONES, rng, OUT)
+        write_clicks(CompiledUser(CLICKING), ORDER, ONES, rng, OUT)
 
 
 def calls(rng: np.random.Generator) -> list[tuple[Any, tuple[Any, ...]]]:
@@ -110,10 +110,10 @@ def calls(rng: np.random.Generator) -> list[tuple[Any, tuple[Any, ...]]]:
     return [
         (write_strict, (ONES, twice, ONES, 0.5, OUT)),
         (write_strict, (ONES, ORDER, np.ones(4), 0.5, OUT)),
-        (write_expected, (ONES, ORDER, ONES, Person(EXPECTED, randoms=2**40), rng, OUT)),
-        (write_clicks, (Person(CLICKING), ORDER, 5.0 * ONES, rng, OUT)),
-        (write_clicks, (Person(CLICKING), ORDER, np.nan * ONES, rng, OUT)),
-        (write_clicks, (Person(CLICKING, attract=np.ones((0, 1))), ORDER, ONES, rng, OUT)),
+        (write_expected, (ONES, ORDER, ONES, CompiledUser(EXPECTED, randoms=2**40), rng, OUT)),
+        (write_clicks, (CompiledUser(CLICKING), ORDER, 5.0 * ONES, rng, OUT)),
+        (write_clicks, (CompiledUser(CLICKING), ORDER, np.nan * ONES, rng, OUT)),
+        (write_clicks, (CompiledUser(CLICKING, attract=np.ones((0, 1))), ORDER, ONES, rng, OUT)),
         (log_probability, (ONES, beyond, 2)),
         (draw_with_chance, (ONES, key[:1], 0, 1, OUT)),
         (pair_coefficients, (ONES, ORDER, ORDER, 4, True, 1.0, np.empty(10))),

@@ -5,6 +5,7 @@ That it is what the two verbs do, for every registered learner, is a law.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,10 @@ from smidgen import (
     users,
 )
 from smidgen.errors import InvalidArgument, InvalidFeedback, SmidgenError
-from smidgen.evaluate import QueryTable, with_answers, with_user
-from smidgen.evaluate.compiled import as_compiled
+from smidgen.evaluate import QueryTable
+from smidgen.evaluate.play import as_compiled
 
+PLAY = importlib.import_module("smidgen.evaluate.play")  # the package has the function by that name
 LABELS = smidgen.data.label_stream(rounds=80)
 ITEMS = smidgen.data.filter_stream(rounds=80)
 QUERIES = smidgen.data.ranking_stream(queries=40, docs=8, dim=5)
@@ -156,7 +158,7 @@ class TestRewards:
         stream = (items, self.R, [True, False, True, True]) if masked else (items, self.R)
         fast, slow = LinUCB(dim=5, seed=2), LinUCB(dim=5, seed=2)
         compiled = play(fast, stream)
-        monkeypatch.setattr(with_answers, "as_compiled", lambda _: False)
+        monkeypatch.setattr(PLAY, "as_compiled", lambda _: False)
         same(compiled, play(slow, stream))
         assert fast.to_bytes() == slow.to_bytes()
 
@@ -289,7 +291,7 @@ class TestTables:
         def never(*_: Any, **__: Any) -> None:
             raise AssertionError("played by the verbs")
 
-        monkeypatch.setattr(with_user, "_presented", never)
+        monkeypatch.setattr(PLAY, "_presented", never)
         history = play(PreferencePerceptron(dim=5), self.table(), TASTE, rounds=4)
         assert len(history) == 4
         with pytest.raises(AssertionError, match="by the verbs"):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smidgen import Vectorizer
-from smidgen.features.memory import Carried, Places
-from smidgen.records import same
+from smidgen.features.state import Carried, Places
+from smidgen.serialization import same
 
 NONE = np.empty(0, np.uint32)
 WORDS = ("se", "no", "de", "fi", "dk")

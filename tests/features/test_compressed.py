@@ -12,8 +12,7 @@ from scipy import sparse
 
 from smidgen._core.matrix import write_products, write_squared_lengths
 from smidgen.errors import InvalidFeatures
-from smidgen.features.compressed import Compressed, compressed, in_order
-from smidgen.features.rows import as_rows, sparse_rows
+from smidgen.features.rows import Compressed, as_rows, compressed, in_order, sparse_rows
 
 SIZES = st.tuples(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 9), st.integers(1, 30))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from smidgen import Vectorizer
-from smidgen.features.book import bounded
-from smidgen.features.indicators import Indicators, indicator
+from smidgen.features.crossing import Indicators, indicator
+from smidgen.features.names import bounded
 
 
 def test_crosses_belong_to_them_on_either_side() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smidgen.features.lengths import longest, longest_of_each
+from smidgen.features.rows import longest, longest_of_each
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-170, 1e170])

@@ -11,10 +11,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import reference_drafts as reference
-from smidgen.features.prose import DIM, TRAITS, changed_share, read
-from smidgen.features.prose.changes import CELLS, token_distance
-from smidgen.features.prose.reading import LETTERS, WORDS
-from smidgen.features.prose.traits import COLUMNS
+from smidgen.features.style import (
+    CELLS,
+    DIM,
+    LETTER_COLUMNS,
+    STYLE_COLUMNS,
+    TRAITS,
+    WORD_COLUMNS,
+    changed_share,
+    read_style,
+    token_distance,
+)
 
 alphabet = st.sampled_from(
     [*"aB ab' !?.,-_1\n\t", "ß", "É", "é", "ı", "²", "漢", "🙂", "—", "\u200d", "\x1c", "\ud800"]
@@ -23,7 +30,7 @@ texts = st.text(alphabet, max_size=60) | st.text(max_size=30)
 
 
 def traits(text: str) -> dict[str, float]:
-    return dict(zip((trait.name for trait in TRAITS), read(text).traits.tolist(), strict=True))
+    return dict(zip((trait.name for trait in TRAITS), read_style(text).traits.tolist(), strict=True))
 
 
 class TestAgainstTheJudge:
@@ -33,22 +40,22 @@ class TestAgainstTheJudge:
     @example("a")
     @example("the cat the cat the dog")
     def test_words_are_those_of_the_vectorizer(self, text: str) -> None:
-        row = read(text).row[COLUMNS : COLUMNS + WORDS]
-        np.testing.assert_allclose(row, reference.words_row(text, WORDS), atol=1e-6)
+        row = read_style(text).row[STYLE_COLUMNS : STYLE_COLUMNS + WORD_COLUMNS]
+        np.testing.assert_allclose(row, reference.words_row(text, WORD_COLUMNS), atol=1e-6)
 
     @settings(max_examples=100)
     @given(texts)
     @example("abc")
     def test_letters(self, text: str) -> None:
-        row = read(text).row[COLUMNS + WORDS :]
-        np.testing.assert_allclose(row, reference.letters_row(text, LETTERS), atol=1e-6)
+        row = read_style(text).row[STYLE_COLUMNS + WORD_COLUMNS :]
+        np.testing.assert_allclose(row, reference.letters_row(text, LETTER_COLUMNS), atol=1e-6)
 
     @settings(max_examples=150)
     @given(texts, texts)
     def test_tokens_are_told_apart_salted_or_not(self, a: str, b: str) -> None:
         expected = reference.levenshtein(reference.tokens(a), reference.tokens(b))
-        assert token_distance(read(a).tokens, read(b).tokens) == expected
-        salted = [read(text, b"a salt of bytes").tokens for text in (a, b)]
+        assert token_distance(read_style(a).tokens, read_style(b).tokens) == expected
+        salted = [read_style(text, b"a salt of bytes").tokens for text in (a, b)]
         assert token_distance(salted[0], salted[1]) == expected
 
     @settings(max_examples=60)
@@ -59,7 +66,7 @@ class TestAgainstTheJudge:
 
     def test_columns_are_whole_and_finite(self) -> None:
         for text in ("", "a", "x" * 5000, "Hello " * 3000, "!?" * 4000, "🙂" * 500):
-            prose = read(text)
+            prose = read_style(text)
             assert prose.row.shape == (DIM,)
             assert np.isfinite(prose.row).all()
             assert np.isfinite(prose.traits).all()
@@ -113,18 +120,21 @@ class TestTraits:
         assert formal["formality"] > 0 > casual["formality"]
 
     def test_every_trait_has_a_name_of_its_own(self) -> None:
-        assert len({trait.name for trait in TRAITS}) == len(TRAITS) <= COLUMNS
+        assert len({trait.name for trait in TRAITS}) == len(TRAITS) <= STYLE_COLUMNS
 
 
 class TestChanges:
     def test_the_share_is_over_the_longer_text(self) -> None:
-        share = [changed_share(read("a b c d").tokens, read(text).tokens) for text in ("a b c d", "a b c", "x", "")]
+        share = [
+            changed_share(read_style("a b c d").tokens, read_style(text).tokens)
+            for text in ("a b c d", "a b c", "x", "")
+        ]
         assert share == [0.0, 0.25, 1.0, 1.0]
-        assert changed_share(read("").tokens, read("").tokens) == 0.0
+        assert changed_share(read_style("").tokens, read_style("").tokens) == 0.0
 
     def test_marks_case_and_lines_count(self) -> None:
         for before, after in (("Yes!", "Yes"), ("yes", "Yes"), ("a b", "a\nb")):
-            assert changed_share(read(before).tokens, read(after).tokens) > 0.0
+            assert changed_share(read_style(before).tokens, read_style(after).tokens) > 0.0
 
     def test_the_longest_texts_cost_little(self) -> None:
         rng = np.random.default_rng(0)
@@ -138,7 +148,7 @@ class TestChanges:
             assert (size * size > CELLS) == (size == 60_000)
 
     def test_beyond_the_limit_it_is_never_more_than_the_truth(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from smidgen.features.prose import changes
+        from smidgen.features import style as changes
 
         rng = np.random.default_rng(1)
         for _ in range(50):
@@ -150,8 +160,8 @@ class TestChanges:
 
 
 def test_digests_say_nothing_without_their_salt() -> None:
-    one, other, again = (read("the cat", salt).tokens.tolist() for salt in (b"s" * 16, b"t" * 16, b"s" * 16))
+    one, other, again = (read_style("the cat", salt).tokens.tolist() for salt in (b"s" * 16, b"t" * 16, b"s" * 16))
     assert one == again
     assert not set(one) & set(other)
-    plain: Any = read("the cat").tokens.tolist()
+    plain: Any = read_style("the cat").tokens.tolist()
     assert not set(plain) & set(one)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from smidgen import Vectorizer
 from smidgen.errors import InvalidFeatures
-from smidgen.features.categories import CategoryIndex, one_after_the_other
+from smidgen.features.names import CategoryIndex, one_after_the_other
 
 CATEGORIES = ["", "se", "no", "ünï", "🙂", "2026", "2026-x", "a" * 300, "\0", "se "]
 FORMS = ["list", "pandas", "polars", "halves of pandas", "halves of polars", "categories of pandas"]

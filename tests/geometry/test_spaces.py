@@ -14,11 +14,11 @@ import reference
 from smidgen import Ball, Box, L1Ball, Simplex, structure
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate.simulate import simulate
+from smidgen.evaluate.compare import simulate
 from smidgen.geometry import Space
 from smidgen.learners.coactive import CoactiveLearner
 from smidgen.optim import Gradient, Newton
-from smidgen.records import from_json, same, to_json
+from smidgen.serialization import from_json, same, to_json
 from smidgen.structures import Choice
 from smidgen.users import StrictAlpha
 

@@ -22,10 +22,10 @@ from golden.scenes import CALLED, PLAIN, TOLD, missing
 from golden.writing import HERE, LATER, continued, machine, main, own_learners, state_of
 from service.asgi import Caller
 from service.bodies import Clock
-from smidgen import records
+from smidgen import serialization
 from smidgen.errors import InvalidRecord
-from smidgen.learners import storage
-from smidgen.learners.storage import decode
+from smidgen.learners import saving
+from smidgen.learners.saving import decode_learner
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_file, audit_model
 from smidgen.service.engine.engine import Engine
@@ -61,7 +61,7 @@ def near(mine: Any, theirs: Any) -> bool:
     """Whether two values are equal, but for rounding in floats: on machines of another kind than wrote the files."""
     if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
         if mine.dtype != theirs.dtype or mine.shape != theirs.shape or mine.dtype.kind != "f":
-            return records.same(mine, theirs)
+            return serialization.same(mine, theirs)
         largest = float(np.abs(theirs).max(initial=0.0))
         return np.allclose(mine, theirs, rtol=CLOSE, atol=CLOSE * largest, equal_nan=True)
     if isinstance(mine, dict) and isinstance(theirs, dict):
@@ -69,8 +69,8 @@ def near(mine: Any, theirs: Any) -> bool:
     if isinstance(mine, (list, tuple)) and type(mine) is type(theirs):
         return len(mine) == len(theirs) and all(map(near, mine, theirs))
     if isinstance(mine, float) and isinstance(theirs, float):
-        return math.isclose(mine, theirs, rel_tol=CLOSE, abs_tol=1e-12) or records.same(mine, theirs)
-    return records.same(mine, theirs)
+        return math.isclose(mine, theirs, rel_tol=CLOSE, abs_tol=1e-12) or serialization.same(mine, theirs)
+    return serialization.same(mine, theirs)
 
 
 def agree(mine: Any, theirs: Any, number: str, name: str, *, exact: bool) -> None:
@@ -79,9 +79,9 @@ def agree(mine: Any, theirs: Any, number: str, name: str, *, exact: bool) -> Non
         assert near(mine, theirs), name
     elif name in ROUNDED.get(number, {}):
         assert near(mine, theirs), f"{name} differs by more than rounding"
-        assert not records.same(mine, theirs), f"{name} keeps its bits: drop it from ROUNDED[{number!r}]"
+        assert not serialization.same(mine, theirs), f"{name} keeps its bits: drop it from ROUNDED[{number!r}]"
     else:
-        assert records.same(mine, theirs), name
+        assert serialization.same(mine, theirs), name
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ class TestFolders:
     def test_every_log_is_verified_and_replayed(self, data: Path, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
         exact, compared = KNOWN[number]["machine"] == machine(), 0
         written_by = int(KNOWN[number]["parts"].get("arithmetic", 0))
-        monkeypatch.setattr(storage, "ARITHMETIC", written_by)  # so that its snapshots are held against the log
+        monkeypatch.setattr(saving, "ARITHMETIC", written_by)  # so that its snapshots are held against the log
         with opened(data, running=False) as seen:
             for name in KNOWN[number]["models"]:
                 found = audit_model(seen, seen.model(name))
@@ -183,15 +183,21 @@ def test_saved_learners_go_on(number: str, name: str) -> None:
     learner = smidgen.load(folder / f"{name}.smidgen")
     assert type(learner).__name__ == name
     mine, theirs = [], []
-    for context, content, heard, feedback in records.decode((folder / f"{name}.next").read_bytes())["told"]:
+    for context, content, heard, feedback in serialization.decode((folder / f"{name}.next").read_bytes())["told"]:
         made = smidgen.Decision.from_bytes(content.tobytes())
-        mine.append(records.decode(learner.decide(context).to_bytes()))
-        theirs.append(records.decode(made.to_bytes()))
+        mine.append(serialization.decode(learner.decide(context).to_bytes()))
+        theirs.append(serialization.decode(made.to_bytes()))
         if heard:
             learner.learn(made, feedback)
     after = (folder / f"{name}.after").read_bytes()
     if exact:
-        agree([mine, *decode(learner.to_bytes(), name)], [theirs, *decode(after, name)], number, name, exact=True)
+        agree(
+            [mine, *decode_learner(learner.to_bytes(), name)],
+            [theirs, *decode_learner(after, name)],
+            number,
+            name,
+            exact=True,
+        )
     assert learner.rounds == smidgen.load(folder / f"{name}.after").rounds
 
 
@@ -303,7 +309,7 @@ class TestWhatIsNotKnown:
         assert decision.made().more == {"weather": [1, 2]}
         assert smidgen.Decision.from_json(decision.made().to_json()) == decision.made()
         mine, theirs = rebuild(recording).learner(None), rebuild(FileRecording(self.LOG)).learner(None)
-        assert records.same(mine.weights, theirs.weights)
+        assert serialization.same(mine.weights, theirs.weights)
         assert what_if(recording, ()).decisions == what_if(FileRecording(self.LOG), ()).decisions
 
     def test_in_a_data_folder(self, tmp_path: Path) -> None:

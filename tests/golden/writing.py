@@ -17,7 +17,7 @@ import smidgen
 from golden.scenes import NEXT, missing, requests, tell
 from service.asgi import Caller
 from service.bodies import Clock
-from smidgen import records
+from smidgen import serialization
 from smidgen.learners import cards, learners
 from smidgen.service.storage.formats import LOG, parts
 from smidgen.testing.learners import cases_of
@@ -61,7 +61,7 @@ def save_learners(folder: Path, names: Sequence[str]) -> None:
             more.append([context, content, heard, feedback])
             if len(content) > LARGE:
                 break
-        (folder / f"{name}.next").write_bytes(records.encode({"told": more}))
+        (folder / f"{name}.next").write_bytes(serialization.encode({"told": more}))
         (folder / f"{name}.after").write_bytes(learner.to_bytes())
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import smidgen
-from smidgen import Clicks, Confidit, History, Ranking, RidgeFil, SquareCB, evaluate, users
+from smidgen import Clicks, Confidit, History, Ranking, RidgeFil, SquareCB, users
 from smidgen.errors import InvalidArgument, MissingExtra
-from smidgen.history import plots
-from smidgen.theory import theorems
 
 LABELS = smidgen.data.label_stream(rounds=60)
 ITEMS = smidgen.data.filter_stream(rounds=60)
@@ -40,29 +36,13 @@ def by_loop() -> dict[str, History]:
 every_loop = pytest.mark.parametrize("loop", ["rank", "label", "filter", "choose", "tune"])
 
 
-def test_the_names_of_the_first_version_are_the_same_class() -> None:
-    from smidgen.evaluate import history as first
-    from smidgen.evaluate.tuning import TuneHistory
+def test_the_histories_of_all_loops_are_one_class() -> None:
+    from smidgen.evaluate.compare import TuneHistory
     from smidgen.learners.filter import FilterHistory
     from smidgen.learners.label import LabelHistory
 
-    old = (first.History, TuneHistory, FilterHistory, LabelHistory, smidgen.RewardHistory, smidgen.TuneHistory)
+    old = (TuneHistory, FilterHistory, LabelHistory, smidgen.RewardHistory, smidgen.TuneHistory)
     assert all(name is History for name in old)
-
-
-@pytest.mark.parametrize(
-    ("address", "name", "now"),
-    [
-        ("bounds", "confidit", smidgen.bounds),
-        ("theorems", "bound_for", theorems),
-        ("history", "History", smidgen),
-        ("plots", "figure_type", plots),
-        ("plots", "regret_plot", evaluate),
-    ],
-)
-def test_modules_of_the_first_version_can_be_imported(address: str, name: str, now: ModuleType) -> None:
-    module = importlib.import_module(f"smidgen.evaluate.{address}")
-    assert getattr(module, name) is getattr(now, name)
 
 
 @every_loop

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 import smidgen
-from smidgen import records
-from smidgen.learners import storage
+from smidgen import serialization
+from smidgen.learners import saving
 
 SEED = 14
 
@@ -74,17 +74,17 @@ def damaged(content: bytes, n: int) -> Iterator[bytes]:
 def false_learners() -> Iterator[bytes]:
     """Whole files with a right checksum whose parts are false."""
     for learner in learners().values():
-        header, arrays = storage.decode(learner.to_bytes(), "the corpus")
+        header, arrays = saving.decode_learner(learner.to_bytes(), "the corpus")
         for name, array in arrays.items():
             if array.dtype.kind == "f" and array.size:
                 for value in (np.nan, np.inf):
-                    yield storage.encode(header, {**arrays, name: np.full_like(array, value)})
+                    yield saving.encode_learner(header, {**arrays, name: np.full_like(array, value)})
             for other in _others(array):
-                yield storage.encode(header, {**arrays, name: other})
-            yield storage.encode(header, {each: kept for each, kept in arrays.items() if each != name})
-        yield storage.encode(header, {**arrays, "more": np.zeros(3)})
+                yield saving.encode_learner(header, {**arrays, name: other})
+            yield saving.encode_learner(header, {each: kept for each, kept in arrays.items() if each != name})
+        yield saving.encode_learner(header, {**arrays, "more": np.zeros(3)})
         for change in _headers(header):
-            yield storage.encode(change, arrays)
+            yield saving.encode_learner(change, arrays)
 
 
 def _others(array: Any) -> Iterator[Any]:
@@ -96,7 +96,7 @@ def _others(array: Any) -> Iterator[Any]:
     yield np.full(array.shape, -1, np.int64)
 
 
-def _headers(header: storage.Header) -> Iterator[storage.Header]:
+def _headers(header: saving.Header) -> Iterator[saving.Header]:
     """Heads that name what is not there, or far too much of it."""
     replace = msgspec.structs.replace
     yield from (replace(header, kind=kind) for kind in ("", "Learner", "object", "a" * 100_000, "\x00"))
@@ -119,8 +119,8 @@ def _deep(levels: int) -> Any:
 
 
 def false_values() -> Iterator[bytes]:
-    """Bytes for `records.decode`: extents and lengths far beyond what follows, and deep nesting."""
-    good = records.encode({"w": np.arange(6.0).reshape(2, 3), "names": ["a", "b"]})
+    """Bytes for `serialization.decode`: extents and lengths far beyond what follows, and deep nesting."""
+    good = serialization.encode({"w": np.arange(6.0).reshape(2, 3), "names": ["a", "b"]})
     yield from damaged(good, 60)
     for head in (b"\xdd", b"\xdf", b"\xdb", b"\xc6", b"\xc9"):  # list, map, text, bytes, extension of 2³² − 1
         yield head + b"\xff" * 4

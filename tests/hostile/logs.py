@@ -19,8 +19,8 @@ import numpy as np
 import smidgen
 from service.bodies import MODELS, model, play, request, told
 from service.memory import MemoryStore, Shelf
-from smidgen import records
-from smidgen.learners import storage
+from smidgen import serialization
+from smidgen.learners import saving
 from smidgen.service.engine.engine import Engine
 from smidgen.service.schemas import AmendBody
 
@@ -113,15 +113,15 @@ def some_changed(count: int) -> list[tuple[str, bytes]]:
 
 def _other_arrays(packed: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The array with extremes in it, longer, shorter, and of other shapes."""
-    array = records.unpack(packed)
+    array = serialization.unpack(packed)
     if array.dtype.kind in "iu":
         for number in (np.iinfo(array.dtype).max, np.iinfo(array.dtype).min, 10**6):
-            yield records.pack(np.full_like(array, number))
+            yield serialization.pack(np.full_like(array, number))
     elif array.dtype.kind == "f":
         for value in (np.nan, np.inf, 1e308):
-            yield records.pack(np.full_like(array, value))
-    yield records.pack(np.concatenate([array.ravel()] * 2))
-    yield records.pack(array.ravel()[1:])
+            yield serialization.pack(np.full_like(array, value))
+    yield serialization.pack(np.concatenate([array.ravel()] * 2))
+    yield serialization.pack(array.ravel()[1:])
     yield {**packed, "shape": [2**40, *packed["shape"]]}
 
 
@@ -192,9 +192,9 @@ def _imported(array: dict[str, Any], count: int = 1) -> bytes:
 
 def _saved(**params: Any) -> dict[str, Any]:
     """A saved learner whose header names more than it holds, as the log has it."""
-    header, arrays = storage.decode(smidgen.PreferencePerceptron(dim=3).to_bytes(), "the corpus")
-    content = storage.encode(msgspec.structs.replace(header, params=params), arrays)
-    packed: dict[str, Any] = records.pack(np.frombuffer(content, np.uint8))
+    header, arrays = saving.decode_learner(smidgen.PreferencePerceptron(dim=3).to_bytes(), "the corpus")
+    content = saving.encode_learner(msgspec.structs.replace(header, params=params), arrays)
+    packed: dict[str, Any] = serialization.pack(np.frombuffer(content, np.uint8))
     return packed
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import smidgen
 from hostile import corpus
-from smidgen import records
+from smidgen import serialization
 from smidgen.errors import SmidgenError
 
 #: Reading one small file may take so many bytes, and so many seconds of a processor.
@@ -38,8 +38,8 @@ READERS: dict[str, tuple[Callable[[bytes], Any], Callable[[], Iterator[bytes]]]]
     "saved learners": (smidgen.Learner.from_bytes, _learners),
     "decisions as bytes": (smidgen.Decision.from_bytes, _decisions),
     "decisions as JSON": (smidgen.Decision.from_json, corpus.false_json),
-    "records": (records.decode, corpus.false_values),
-    "JSON as records": (records.decode, corpus.false_json),
+    "records": (serialization.decode, corpus.false_values),
+    "JSON as records": (serialization.decode, corpus.false_json),
 }
 
 

@@ -13,11 +13,11 @@ import pytest
 
 import smidgen
 from service.asgi import Caller
-from smidgen import records
-from smidgen.client.refusals import ServiceError, refusal
+from smidgen import serialization
+from smidgen.client.wire import ServiceError, refusal
 from smidgen.data import read_ubi
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import SmidgenError
+from smidgen.serialization import UNREADABLE
 from smidgen.service.admin.backup import Archive
 from smidgen.service.engine import teach
 from smidgen.service.engine.blueprint import Blueprint
@@ -88,8 +88,8 @@ def _header(content: bytes) -> bytes:
 
 #: Every reader of JSON that takes what others wrote.
 READERS: dict[str, Callable[[bytes, Path], Any]] = {
-    "records": lambda content, folder: records.from_json(content),
-    "records inside": lambda content, folder: records.from_json(b'{"$":"tuple","items":%s}' % content),
+    "records": lambda content, folder: serialization.from_json(content),
+    "records inside": lambda content, folder: serialization.from_json(b'{"$":"tuple","items":%s}' % content),
     "decisions": lambda content, folder: smidgen.Decision.from_json(content),
     "saved learners": lambda content, folder: smidgen.Learner.from_bytes(_header(content)),
     "imported learners": lambda content, folder: from_learner(_header(content)),
@@ -107,8 +107,8 @@ READERS: dict[str, Callable[[bytes, Path], Any]] = {
 }
 #: Every reader of MessagePack.
 PACKED: dict[str, Callable[[bytes], Any]] = {
-    "records": records.decode,
-    "many records": lambda content: records.decode_many([content, content]),
+    "records": serialization.decode,
+    "many records": lambda content: serialization.decode_many([content, content]),
     "decisions": smidgen.Decision.from_bytes,
     "bodies of decisions": lambda content: codec.read_decision(content, 1),
     "bodies of feedback": lambda content: codec.read_feedback(content, 1),
@@ -197,7 +197,7 @@ class _Names(dict[str, str]):
 
 
 def test_decoders_are_guarded_against_depth() -> None:
-    """Whoever catches what a decoder raises catches RecursionError too, by `smidgen.decoding.UNREADABLE`."""
+    """Whoever catches what a decoder raises catches RecursionError too, by `smidgen.serialization.UNREADABLE`."""
     alone = [
         str(path.relative_to(SOURCES))
         for path in SOURCES.rglob("*.py")

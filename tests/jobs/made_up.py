@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from smidgen.errors import InvalidArgument
-from smidgen.jobs.listening import beyond_loopback
+from smidgen.jobs.ray import beyond_loopback
 
 
 def double(settings: dict[str, Any]) -> Iterator[int | bytes]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from smidgen.jobs.listening import beyond_loopback
+from smidgen.jobs.ray import beyond_loopback
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")

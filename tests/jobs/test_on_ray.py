@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from smidgen.errors import InvalidArgument
-from smidgen.jobs import Task, WorkFailed, answers, backend, on_ray
-from smidgen.jobs.listening import beyond_loopback
+from smidgen.jobs import Task, WorkFailed, answers, backend
+from smidgen.jobs import ray as on_ray
+from smidgen.jobs.ray import beyond_loopback
 
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: make test-ray")
 TESTS = str(Path(__file__).parents[1])

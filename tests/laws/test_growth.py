@@ -17,7 +17,7 @@ from smidgen.learners import cards, learners
 from smidgen.learners.base import State
 from smidgen.settings import REQUIRED, Versioned
 from smidgen.testing import Case
-from smidgen.testing.case import snapshot
+from smidgen.testing.laws import snapshot
 
 every_writable = pytest.mark.parametrize("case", CASES, ids=str)
 every_learner = pytest.mark.parametrize("name", sorted(cards))

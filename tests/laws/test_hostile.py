@@ -12,7 +12,7 @@ import pytest
 from laws.loops import CASES
 from smidgen import Choice, Ranking
 from smidgen.testing import Case
-from smidgen.testing.hostile import MILLISECONDS, MODES, assail
+from smidgen.testing.refusal_laws import MILLISECONDS, MODES, assail
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 #: One round may take so many seconds of a processor; so many rounds may compile something.

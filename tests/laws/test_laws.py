@@ -12,7 +12,7 @@ import pytest
 import smidgen
 from laws.loops import CASES
 from smidgen.errors import NotSaveable, SmidgenError
-from smidgen.learners import cards, learners, storage
+from smidgen.learners import cards, learners, saving
 from smidgen.testing import Case, check_learner
 from smidgen.testing.laws import kept
 from smidgen.testing.learners import CLASS_LAWS, LAWS, cases_of
@@ -69,7 +69,7 @@ def test_a_save_that_fails_leaves_the_old_file(name: str, tmp_path: Path, monkey
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storage.os, "fsync", full)
+    monkeypatch.setattr(saving.os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         learner.save(path)
     assert path.read_bytes() == before

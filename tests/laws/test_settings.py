@@ -21,7 +21,7 @@ from smidgen import Ball, Box, Knobs, L1Ball, Simplex, Vectorizer, knobs, optim
 from smidgen.errors import SmidgenError
 from smidgen.learners import cards, learners
 from smidgen.testing import Case
-from smidgen.testing.hostile import check_finite
+from smidgen.testing.refusal_laws import check_finite
 
 #: Numbers from the least to the largest, and the neighbors of round ones.
 FLOATS = (

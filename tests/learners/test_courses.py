@@ -12,8 +12,7 @@ import smidgen
 from smidgen import Choice, Decision, Learner
 from smidgen.errors import SmidgenError
 from smidgen.features import Row
-from smidgen.learners.courses import DECIDE, Course, Leg
-from smidgen.learners.follower import Follower, Noted, Trip, notes_for
+from smidgen.learners.log_batch import DECIDE, BatchLearner, LearnerSteps, LogBatch, LogStep, Outcomes, notes_for
 
 LABEL: dict[str, Any] = {
     "hinge": lambda: smidgen.HingeConfidit(dim=4, n_classes=3, floor=0.2),
@@ -35,8 +34,8 @@ CHOOSE: dict[str, Any] = {
 class Played:
     """A run by the verbs, with answers late and missing, and the same as a course."""
 
-    def __init__(self, learner: Follower, seed: int, count: int, wild: float) -> None:
-        self.legs: list[Leg] = []
+    def __init__(self, learner: BatchLearner, seed: int, count: int, wild: float) -> None:
+        self.legs: list[LogStep] = []
         self.numbers: list[int] = []
         self.places: list[int] = []
         self.decided: dict[int, Decision] = {}
@@ -50,44 +49,44 @@ class Played:
                 context = _row(rng, learner.dim, size) if labels else Choice(rng.normal(size=many) * size)
                 made = self.decided[i] = learner.decide(context)
                 waiting.append((made, i, context))
-                self._take(Leg(context), made.number, i)
+                self._take(LogStep(context), made.number, i)
                 continue
             made, place, context = waiting.pop(int(rng.integers(len(waiting))))
             if labels and rng.random() < 0.5:  # a round of its own
                 true = int(rng.integers(3))
                 told: Any = made.action == labels[true]
-                self._take(Leg(context, -2 - true), made.number, place)
+                self._take(LogStep(context, -2 - true), made.number, place)
             else:
                 told = bool(rng.random() < 0.5) if labels else float(rng.random())
                 shown = int(rng.integers(3 if labels else len(context)))
-                self._take(Leg(context, shown, told, 0.5), made.number, place)
+                self._take(LogStep(context, shown, told, 0.5), made.number, place)
                 made = msgspec.structs.replace(made, action=labels[shown] if labels else shown, propensity=0.5)
             learner.learn(made, told)
             self.learnt.append((made, told))
 
-    def _take(self, leg: Leg, number: int, place: int) -> None:
+    def _take(self, leg: LogStep, number: int, place: int) -> None:
         self.legs.append(leg)
         self.numbers.append(number)
         self.places.append(place)
 
-    def follow(self, learner: Follower, size: int) -> list[tuple[Any, ...]]:
+    def follow(self, learner: BatchLearner, size: int) -> list[tuple[Any, ...]]:
         """The same along courses of so many steps; what was decided."""
         known: dict[int, tuple[int, int, float]] = {}
         out = []
         for start in range(0, len(self.legs), size):
             legs, numbers = self.legs[start : start + size], self.numbers[start : start + size]
-            course, places = Course(legs), self.places[start : start + size]
+            course, places = LogBatch(legs), self.places[start : start + size]
             before = sorted({place for place in places if place < start})
             where = [place - start if place >= start else len(legs) + before.index(place) for place in places]
             noted = notes_for(course, [known[place] for place in before])
-            learner.follow(course, Trip(np.array(numbers), np.array(where)), noted)
+            learner.follow(course, LearnerSteps(np.array(numbers), np.array(where)), noted)
             for t, leg in enumerate(legs):
                 if leg.action == DECIDE:
                     known[start + t] = (int(noted.actions[t]), int(noted.greedy[t]), float(noted.p[t]))
                     out.append((*known[start + t][:2], repr(known[start + t][2]), *_every(course, noted, t)))
         return out
 
-    def told(self, learner: Follower, traced: bool) -> list[tuple[Any, ...]]:
+    def told(self, learner: BatchLearner, traced: bool) -> list[tuple[Any, ...]]:
         """What the verbs decided, as `follow` says it."""
         out: list[tuple[Any, ...]] = []
         for made in self.decided.values():
@@ -110,7 +109,7 @@ def _numbers(learner: Any, made: Decision) -> tuple[int, int]:
     return (labels.index(made.action), labels.index(made.greedy)) if labels else (made.action, made.greedy)
 
 
-def _every(course: Course, noted: Noted, t: int) -> tuple[bytes, ...]:
+def _every(course: LogBatch, noted: Outcomes, t: int) -> tuple[bytes, ...]:
     if course.way is None or course.labels:
         return ()
     part = slice(course.way.first[t], course.way.first[t] + course.way.counts[t])
@@ -126,7 +125,7 @@ def test_a_course_is_the_two_verbs(name: str, guarded: bool, wild: float) -> Non
     run = Played(verbs, 3, 300, wild)
     for size in (7, 60, 300):
         along = make().guard() if guarded else make()
-        assert along._takes(Course(run.legs)) is not None
+        assert along._takes(LogBatch(run.legs)) is not None
         found, told = run.follow(along, size), run.told(verbs, True)
         if name in CHOOSE:  # the verbs tell the greedy one; nobody asks for that of a choice
             found, told = [(each[0], *each[2:]) for each in found], [(each[0], *each[2:]) for each in told]
@@ -168,7 +167,7 @@ class Twice(smidgen.LinUCB):
 def test_who_learns_otherwise_goes_by_the_verbs() -> None:
     verbs, along = Twice(dim=4), Twice(dim=4)
     run = Played(verbs, 5, 60, 1.0)
-    assert along._takes(Course(run.legs)) is None
+    assert along._takes(LogBatch(run.legs)) is None
     run.follow(along, 60)
     assert along.to_bytes() == verbs.to_bytes()
 
@@ -189,9 +188,9 @@ def test_a_refusal_comes_where_the_verbs_have_it(bad: Any) -> None:
 
 @pytest.mark.parametrize("context", [Choice(np.eye(4), available=[0, 1]), Choice(np.eye(3)), "x"])
 def test_other_contexts_go_by_the_verbs(context: Any) -> None:
-    legs = [Leg(Choice(np.eye(4)))] * 3 + [Leg(context)] + [Leg(Choice(np.eye(4)))] * 3
-    assert Course(legs).way is None
-    assert Course([Leg(Choice(np.eye(4)))] * 3).way is None  # too few
+    legs = [LogStep(Choice(np.eye(4)))] * 3 + [LogStep(context)] + [LogStep(Choice(np.eye(4)))] * 3
+    assert LogBatch(legs).way is None
+    assert LogBatch([LogStep(Choice(np.eye(4)))] * 3).way is None  # too few
 
 
 def test_what_does_not_become_finite_is_left_to_the_verbs() -> None:
@@ -210,7 +209,7 @@ def test_what_does_not_become_finite_is_left_to_the_verbs() -> None:
 @pytest.mark.parametrize("make", [lambda: smidgen.LinUCB(dim=4), lambda: Twice(dim=4)])
 def test_teaching_along_a_course_is_teaching(make: Any) -> None:
     run, along, one = Played(smidgen.LinUCB(dim=4), 2, 80, 1.0), make(), make()
-    found = along.teach_along(Course(run.legs))
+    found = along.teach_along(LogBatch(run.legs))
     for leg, scores in zip(run.legs, found, strict=True):
         if leg.action == DECIDE:
             assert scores.tobytes() == np.clip(one._decide(leg.context, 0).scores, 0.0, 1.0).tobytes()

@@ -246,8 +246,8 @@ def test_bytes_that_are_no_guard_are_refused(content: bytes) -> None:
 
 
 def test_a_saved_guard_of_the_wrong_kind_is_refused() -> None:
-    from smidgen.learners import storage
+    from smidgen.learners import saving
 
-    header, arrays = storage.decode(PreferencePerceptron(dim=4).guard().to_bytes(), "it")
+    header, arrays = saving.decode_learner(PreferencePerceptron(dim=4).guard().to_bytes(), "it")
     with pytest.raises(CorruptFile):
-        Learner.from_bytes(storage.encode(header, {**arrays, "guard": np.zeros((2, 2))}))
+        Learner.from_bytes(saving.encode_learner(header, {**arrays, "guard": np.zeros((2, 2))}))

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import smidgen
-from smidgen import Learner, records
+from smidgen import Learner, serialization
 from smidgen.errors import CorruptFile, NotSaveable, SmidgenError
-from smidgen.learners import cards, learners, storage
+from smidgen.learners import cards, learners, saving
 
 HEAD = struct.Struct("<18sHIQ32s")
 MADE = {name: learners[name](**card.example) for name, card in cards.items()}
@@ -29,7 +29,7 @@ def sealed(header: bytes, arrays: bytes = b"", first: bytes = b"smidgen learner 
     """A file with a right checksum: what somebody hostile can make."""
     text = header + b" " * (-len(header) % 8)
     size = HEAD.size + len(text) + len(arrays)
-    start = HEAD.pack(first, storage.ARITHMETIC, len(text), size, b"")[:32]
+    start = HEAD.pack(first, saving.ARITHMETIC, len(text), size, b"")[:32]
     return start + hashlib.sha256(start + text + arrays).digest() + text + arrays
 
 
@@ -64,8 +64,8 @@ def test_the_file_is_as_described() -> None:
     assert arrays == np.array([1, 2, 0]).tobytes() + np.array([-1.0, 0.0, 1.0]).tobytes()
     assert len(content) % 8 == 0
     assert content == sealed(msgspec.json.encode(header), arrays)
-    assert storage.arithmetic_of(content) == storage.ARITHMETIC
-    assert storage.arithmetic_of(content[:63]) is storage.arithmetic_of(b"another file" * 9) is None
+    assert saving.arithmetic_of(content) == saving.ARITHMETIC
+    assert saving.arithmetic_of(content[:63]) is saving.arithmetic_of(b"another file" * 9) is None
 
 
 @pytest.mark.parametrize("name", sorted(MADE))
@@ -73,7 +73,7 @@ def test_to_bytes_and_back_is_the_same_bytes(name: str) -> None:
     content = MADE[name].to_bytes()
     again = Learner.from_bytes(content)
     assert again.to_bytes() == content
-    header, arrays = storage.decode(content, "it")
+    header, arrays = saving.decode_learner(content, "it")
     assert header.kind == name
     assert all(not array.flags.writeable for array in arrays.values())
 
@@ -177,8 +177,8 @@ def test_values_that_are_not_finite_are_refused(value: float) -> None:
 
 @pytest.mark.parametrize("ranges", [[[0, 1]], [[2, 2]], [[3, 1]], [[1, 3], [3, 4]], [[1, 3], [2, 5]], [[1, 2**62]]])
 def test_learnt_numbers_that_cannot_be_are_refused(ranges: list[list[int]]) -> None:
-    header, arrays = storage.decode(smidgen.SimpleFil().to_bytes(), "it")
-    bad = storage.encode(header, {**arrays, "learnt": np.array(ranges)})
+    header, arrays = saving.decode_learner(smidgen.SimpleFil().to_bytes(), "it")
+    bad = saving.encode_learner(header, {**arrays, "learnt": np.array(ranges)})
     with pytest.raises(CorruptFile, match="damaged saved learner"):
         Learner.from_bytes(bad)
 
@@ -213,27 +213,27 @@ def test_a_time_before_the_first_is_refused() -> None:
 
 
 def refuse_bent(learner: Learner, array: str, value: int) -> None:
-    header, arrays = storage.decode(learner.to_bytes(), "it")
+    header, arrays = saving.decode_learner(learner.to_bytes(), "it")
     bent = np.array(arrays[array])
     bent[...] = value
     with pytest.raises(CorruptFile, match="damaged saved learner"):
-        Learner.from_bytes(storage.encode(header, {**arrays, array: bent}))
+        Learner.from_bytes(saving.encode_learner(header, {**arrays, array: bent}))
 
 
 @pytest.mark.parametrize("name", sorted(MADE))
 def test_arrays_of_another_form_are_refused(name: str) -> None:
-    header, arrays = storage.decode(MADE[name].to_bytes(), "it")
+    header, arrays = saving.decode_learner(MADE[name].to_bytes(), "it")
     for key, array in arrays.items():
         others = [array[None], array.astype(np.float32)]
         others += [np.concatenate([array, array])] if array.ndim and array.size else []
         for other in others:
             if other.shape != array.shape or other.dtype != array.dtype:
                 with pytest.raises(CorruptFile, match="damaged saved learner"):
-                    Learner.from_bytes(storage.encode(header, {**arrays, key: other}))
+                    Learner.from_bytes(saving.encode_learner(header, {**arrays, key: other}))
         with pytest.raises(CorruptFile, match="damaged saved learner"):
-            Learner.from_bytes(storage.encode(header, {k: v for k, v in arrays.items() if k != key}))
+            Learner.from_bytes(saving.encode_learner(header, {k: v for k, v in arrays.items() if k != key}))
     with pytest.raises(CorruptFile, match="damaged saved learner"):
-        Learner.from_bytes(storage.encode(header, {**arrays, "more": np.zeros(2)}))
+        Learner.from_bytes(saving.encode_learner(header, {**arrays, "more": np.zeros(2)}))
 
 
 @pytest.mark.parametrize("name", sorted(MADE))
@@ -257,7 +257,7 @@ def test_a_small_file_never_becomes_a_large_learner(name: str, size: int) -> Non
 
 
 def test_a_box_of_many_limits_never_becomes_a_matrix_of_them() -> None:
-    packed = records.pack(smidgen.Box(low=np.zeros(100_000), high=np.ones(100_000)))
+    packed = serialization.pack(smidgen.Box(low=np.zeros(100_000), high=np.ones(100_000)))
     content = changed(MADE["ONS"].to_bytes(), put("params", "space", packed))
     tracemalloc.start()
     try:
@@ -300,9 +300,9 @@ def test_classes_that_were_added_are_read_back() -> None:
 
 
 def test_an_array_that_has_no_name_cannot_be_saved() -> None:
-    header, _ = storage.decode(smidgen.SimpleFil().to_bytes(), "it")
+    header, _ = saving.decode_learner(smidgen.SimpleFil().to_bytes(), "it")
     with pytest.raises(NotSaveable, match="complex128"):
-        storage.encode(header, {"z": np.zeros(2, complex)})
+        saving.encode_learner(header, {"z": np.zeros(2, complex)})
 
 
 def test_load_reads_what_save_wrote(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import smidgen
 from smidgen import Decision, Learner, Ranking
 from smidgen.errors import SmidgenError
 from smidgen.learners.coactive import Coactive
-from smidgen.learners.coactive.stretches import Stretch, Stride
+from smidgen.learners.coactive.base import RankingBatch, RankingStep
 from smidgen.learners.guard import MEMORY, Guard, Lengths
 
 LEARNERS: dict[str, Any] = {
@@ -54,12 +54,12 @@ def by_stretches(learner: Coactive, log: list[Any], size: int) -> tuple[list[byt
     for start in range(0, len(log), size):
         steps, numbers, number = [], [], learner.decisions
         for context, better, shown in log[start : start + size]:
-            steps.append(Stride(context))
+            steps.append(RankingStep(context))
             number += 1
             if better is not None:
-                steps.append(Stride(context, True, better, shown))
+                steps.append(RankingStep(context, True, better, shown))
                 numbers.append(number)
-        found = learner.follow(Stretch(steps), numbers)
+        found = learner.follow(RankingBatch(steps), numbers)
         orders += [order.tobytes() for order in found.orders]
         weights += [each.tobytes() for each in found.weights]
     return orders, weights
@@ -110,12 +110,12 @@ def test_who_steps_otherwise_goes_by_the_verbs() -> None:
 def test_sparse_rows_mixed_dimensions_and_other_structures_go_by_the_verbs() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     log = [(Ranking(sparse.csr_array(context.docs), top=2), better, shown) for context, better, shown in log_of(6, 20)]
-    assert Stretch([Stride(context) for context, *_ in log]).columns is None
+    assert RankingBatch([RankingStep(context) for context, *_ in log]).columns is None
     verbs, stretches = smidgen.PreferencePerceptron(dim=4), smidgen.PreferencePerceptron(dim=4)
     assert by_stretches(stretches, log, 20) == by_verbs(verbs, log)
-    mixed = [Stride(Ranking(np.ones((2, d)))) for d in (4, 4, 3, 4)]
-    assert Stretch(mixed).columns is None
-    assert Stretch([Stride(smidgen.Choice(np.ones((2, 4))))] * 5).columns is None
+    mixed = [RankingStep(Ranking(np.ones((2, d)))) for d in (4, 4, 3, 4)]
+    assert RankingBatch(mixed).columns is None
+    assert RankingBatch([RankingStep(smidgen.Choice(np.ones((2, 4))))] * 5).columns is None
 
 
 @pytest.mark.parametrize("bad", [np.array([0, 0]), np.array([0, 7]), np.array([0]), "better", None])

@@ -17,8 +17,8 @@ from smidgen._core import steps as core
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.optim import Additive, Batched, Exponentiated, Gradient, Newton, Rule, Soft
-from smidgen.optim.program import memory_of, program_of, state_of
-from smidgen.records import from_json, to_json
+from smidgen.optim.rules import memory_of, program_of, state_of
+from smidgen.serialization import from_json, to_json
 
 DIM = 5
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from papers import made_up
-from smidgen import records
+from smidgen import serialization
 from smidgen_papers import commands
 from smidgen_papers.catalogue import Figure
 from smidgen_papers.part import Part, Place, Run
@@ -84,7 +84,7 @@ def test_one_that_differs_is_told_and_nothing_is_taken_over(
     figure: Figure, earlier: Path, tmp_path: Path, by: float
 ) -> None:
     def change(record: dict[str, Any]) -> None:
-        record["values"]["half"] = records.pack(0.5 + by)
+        record["values"]["half"] = serialization.pack(0.5 + by)
 
     edit(earlier, change)
     run = later(tmp_path)

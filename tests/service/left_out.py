@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.features import Encoded, Vectorizer
 from smidgen.service.engine.rebuild import Rebuilding
@@ -152,7 +152,7 @@ class LeftOut:
         if line["key"] is None:
             return line
         state = np.frombuffer(fold.now.learner(line["key"]).to_bytes(), np.uint8)
-        return line | {"learn": records.pack({"state": state} if line["type"] == "promoted" else state)}
+        return line | {"learn": serialization.pack({"state": state} if line["type"] == "promoted" else state)}
 
     # Features that say that a number is absent
 
@@ -201,7 +201,7 @@ class LeftOut:
                 line = line | {"record": msgspec.json.decode(made.to_json())}
                 line = _with(line, shared=_with(shared, names=names or None) or None)
         elif line["type"] in ("feedback", "expired", "taught") and line.get("learn") is not None:
-            learn, places = records.unpack(line["learn"]), line.get("places")
+            learn, places = serialization.unpack(line["learn"]), line.get("places")
             if isinstance(learn, Lesson) and learn.by_itself and isinstance(learn.context, Encoded):
                 context, gone = cut(learn.context)
                 learn = Lesson(learn.answer, context, learn.shown, learn.chance)
@@ -214,7 +214,7 @@ class LeftOut:
                     line = line | {"names": [each for each in line["names"] if not goes(each[1])]}
             elif not (isinstance(learn, Lesson) and learn.by_itself):
                 places = _placed(places, self._gone_of(line["decision"]))
-            line = line | {"learn": records.pack(learn)} | ({} if "places" not in line else {"places": places})
+            line = line | {"learn": serialization.pack(learn)} | ({} if "places" not in line else {"places": places})
         return line
 
     def _gone_of(self, decision: str) -> list[bool]:

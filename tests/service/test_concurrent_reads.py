@@ -17,7 +17,7 @@ import pytest
 from service.bodies import MODELS, decision_body, engine_with, model, request, told
 from service.memory import MemoryStore, Shelf
 from service.victims import NAMES, OPTIONS, Line, Nursery, Writer, all_work
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.learners import Learner
 from smidgen.service.engine.description import LAST, at_a_glance
@@ -94,7 +94,7 @@ class Prefixes:
             elif event["type"] == "feedback":
                 version += 1
                 if learner is not None:
-                    learner.learn(shown[event["decision"]], records.unpack(event["learn"]))
+                    learner.learn(shown[event["decision"]], serialization.unpack(event["learn"]))
             self.counts.add((decisions, version))
             if learner is not None:
                 self.versions[version] = dict(zip("abc", learner.weights.tolist(), strict=True))

@@ -11,8 +11,8 @@ import pytest
 
 from service.bodies import model as settings
 from smidgen.learners.choose.base import RewardLearner
-from smidgen.learners.follower import Follower
 from smidgen.learners.label.base import LabelLearner
+from smidgen.learners.log_batch import BatchLearner
 from smidgen.service.engine import log_reader, replay
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
@@ -114,8 +114,8 @@ def test_what_is_forgotten_on_the_way_is_forgotten_along_courses_too(
 def test_courses_of_logs_go_by_kernels(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = logged(tmp_path / "data", name)
     calls: list[int] = []
-    by_verb = Follower._by_verb
-    monkeypatch.setattr(Follower, "_by_verb", lambda self, *given: calls.append(1) or by_verb(self, *given))
+    by_verb = BatchLearner._by_verb
+    monkeypatch.setattr(BatchLearner, "_by_verb", lambda self, *given: calls.append(1) or by_verb(self, *given))
     with Inspection(folder) as seen:
         what_if(DatabaseRecording(seen, seen.model("m")), MODELS[name][1][:1], own_too=False)
     assert 0 < len(calls) <= 60  # the guard's first, and what it bounds
@@ -146,4 +146,4 @@ def test_recovery_together_is_recovery_one_by_one(name: str, tmp_path: Path, mon
     for together in (5, 256):
         monkeypatch.setattr(replay, "TOGETHER", together)
         assert recovered(folder, name) == naive
-    assert {RewardLearner.learn_many, LabelLearner.learn_many} == {Follower.learn_many}
+    assert {RewardLearner.learn_many, LabelLearner.learn_many} == {BatchLearner.learn_many}

@@ -208,15 +208,15 @@ def test_a_newcomer_begins_with_what_others_have_edited(tmp_path: Path, more: di
 
 
 def test_the_client_has_it(call: Caller) -> None:
-    from smidgen.client import bodies
+    from smidgen.client import wire
 
-    assert bodies.drafts({"a": "x"}) == [{"id": "a", "text": "x"}]
-    assert bodies.drafts(["x", {"text": "y", "features": {"n": 1}}]) == [
+    assert wire.drafts_body({"a": "x"}) == [{"id": "a", "text": "x"}]
+    assert wire.drafts_body(["x", {"text": "y", "features": {"n": 1}}]) == [
         {"id": 0, "text": "x"},
         {"id": 1, "text": "y", "features": {"n": 1}},
     ]
     asked = smidgen.Drafts(["x", "y"], [{"n": 1}, {}], {"channel": "chat"})
-    sent = bodies.decision(asked, ids=None, top=None, key=None, id="1")
+    sent = wire.decision_body(asked, ids=None, top=None, key=None, id="1")
     assert sent == {
         "drafts": [{"id": 0, "text": "x", "features": {"n": 1.0}}, {"id": 1, "text": "y"}],
         "context": {"channel": "chat"},

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from service.bodies import MODELS, Clock, batch, engine_with, model, play, request, told
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
@@ -58,7 +58,7 @@ def test_the_exported_log_rebuilds_the_weights(name: str, tmp_path: Path) -> Non
         if line["type"] == "decision":
             shown[line["decision"]] = Decision.from_json(msgspec.json.encode(line["record"]))
         elif line["type"] == "feedback" and line["status"] == "learnt":
-            learner.learn(shown[line["decision"]], records.unpack(line["learn"]))
+            learner.learn(shown[line["decision"]], serialization.unpack(line["learn"]))
     learner.reserve(engine.models[name].decisions)
     assert learner.to_bytes() == bytes_of(engine, name)
     assert learner.rounds == engine.models[name].version > 5

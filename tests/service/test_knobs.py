@@ -15,7 +15,7 @@ from service.asgi import Caller
 from service.bodies import engine_with, model, request, told
 from service.memory import MemoryStore, Shelf
 from smidgen import knobs
-from smidgen.client import bodies
+from smidgen.client import wire
 from smidgen.errors import InvalidArgument
 from smidgen.service.admin.verify import audit_file, audit_model
 from smidgen.service.engine.engine import Engine
@@ -220,10 +220,10 @@ def test_the_log_is_whole(tmp_path: Path) -> None:
 def test_the_client_sends_what_people_have() -> None:
     space = smidgen.Knobs({"threads": knobs.Integer(1, 64), "timeout": knobs.Log(0.01, 10), "ratio": (0, 1)})
     for given in (space, dict(space.knobs), KNOBS, {**KNOBS, "ratio": (0, 1)}):
-        assert msgspec.json.decode(bodies.encode(bodies.knobs(given))) == KNOBS
-    assert bodies.knobs(None) is None
+        assert msgspec.json.decode(wire.encode(wire.knobs_body(given))) == KNOBS
+    assert wire.knobs_body(None) is None
     with pytest.raises(InvalidArgument, match="knobs"):
-        bodies.knobs([1, 2])
+        wire.knobs_body([1, 2])
 
 
 def test_the_document_knows_them(call: Caller) -> None:

@@ -21,7 +21,7 @@ from smidgen.service.storage.postgres import PostgresStore
 from smidgen.service.storage.protocol import Store
 from smidgen.service.storage.records import Expiry
 from smidgen.service.storage.sqlite import SQLiteStore
-from smidgen.testing.store_play import asked, feedback
+from smidgen.testing.store_decisions import new_decision, new_feedback
 
 Step = tuple[Any, ...]
 _KEYS = st.sampled_from([None, None, "a", "b\x00", "ü"])
@@ -59,12 +59,14 @@ def _do(store: Store, shards: list[int], step: Step, made: dict[tuple[int, Any],
         if request is not None and store.requested(shard, request) is not None:
             return "asked"
         number = store.last_number(shard, key) + 1
-        row = asked(1)._replace(decision=id, key=key, number=number, waits=waits, shown=not waits, request=request)
+        row = new_decision(1)._replace(
+            decision=id, key=key, number=number, waits=waits, shown=not waits, request=request
+        )
         return store.decided(shard, [row])
     if kind in ("answer", "expire", "show", "retract"):
         id = f"{shard:012x}{rest[0]:012x}"
         if kind == "answer":
-            return store.answered(shard, [feedback(1)._replace(decision=id, at=rest[1], hash=rest[2])])
+            return store.answered(shard, [new_feedback(1)._replace(decision=id, at=rest[1], hash=rest[2])])
         if kind == "expire":
             return store.expired(shard, [Expiry(id, rest[1], None, 0.5, None, b"silent")])
         return store.shown(shard, id, rest[1], None) if kind == "show" else store.retracted(shard, id, 50.0, None)

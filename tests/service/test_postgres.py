@@ -28,8 +28,8 @@ from smidgen.service.storage.postgres_reads import PostgresReader
 from smidgen.service.storage.postgres_schema import NEWEST
 from smidgen.service.storage.records import TokenRow
 from smidgen.testing import check_store
-from smidgen.testing.store_play import asked, batch, feedback
-from smidgen.testing.store_play import model as made
+from smidgen.testing.store_decisions import in_batch, new_decision, new_feedback
+from smidgen.testing.store_decisions import make_model as made
 
 
 @pytest.fixture
@@ -86,21 +86,21 @@ class TestTrips:
         store.begin()
         for n in range(50):
             store.savepoint()
-            store.decided(row.shard, [asked(100 + n, number=n + 1)])
+            store.decided(row.shard, [new_decision(100 + n, number=n + 1)])
             store.release()
         store.commit()
         assert store.trips - before <= 2
         before = store.trips
         store.begin()
-        store.expect([asked(100 + n).decision for n in range(50)] + ["nonsense", "f" * 24])
+        store.expect([new_decision(100 + n).decision for n in range(50)] + ["nonsense", "f" * 24])
         for n in range(50):
             store.savepoint()
             event = store.event(row.shard, 2 + n)
             assert event is not None
-            assert event.decision == asked(100 + n).decision
-            assert store.answered(row.shard, [feedback(100 + n)])[0].status == "learnt"
+            assert event.decision == new_decision(100 + n).decision
+            assert store.answered(row.shard, [new_feedback(100 + n)])[0].status == "learnt"
             store.release()
-        assert store.answered(row.shard, [feedback(120)])[0].status == "duplicate"
+        assert store.answered(row.shard, [new_feedback(120)])[0].status == "duplicate"
         store.commit()
         assert store.trips - before <= 3
         assert Chain().follow(store.events(row.shard)) is None
@@ -112,22 +112,22 @@ class TestTrips:
         before = store.trips
         for n in range(20):
             store.savepoint()
-            store.decided(row.shard, [asked(n, number=1)])
+            store.decided(row.shard, [new_decision(n, number=1)])
             store.undo()
         assert store.trips == before
         store.savepoint()
-        store.decided(row.shard, [asked(50, number=1)])
-        assert store.decision(asked(50).decision) is not None  # so it had to go
+        store.decided(row.shard, [new_decision(50, number=1)])
+        assert store.decision(new_decision(50).decision) is not None  # so it had to go
         store.undo()
-        assert store.decision(asked(50).decision) is None
-        store.decided(row.shard, [asked(51, number=1)])
+        assert store.decision(new_decision(50).decision) is None
+        store.decided(row.shard, [new_decision(51, number=1)])
         store.commit()
-        assert [event.decision for event in store.events(row.shard, 1)] == [asked(51).decision]
+        assert [event.decision for event in store.events(row.shard, 1)] == [new_decision(51).decision]
 
     def test_long_answers_come_in_parts(self, store: PostgresStore) -> None:
         row = made(store, "long")
-        batch(store, lambda: store.decided(row.shard, [asked(n, number=n) for n in range(1, 701)]))
-        batch(store, lambda: store.answered(row.shard, [feedback(n) for n in range(1, 701)]))
+        in_batch(store, lambda: store.decided(row.shard, [new_decision(n, number=n) for n in range(1, 701)]))
+        in_batch(store, lambda: store.answered(row.shard, [new_feedback(n) for n in range(1, 701)]))
         expected = list(range(702, 1402))
         reader = store.reader()
         assert [event.seq for event, _ in reader.changes(row.shard)] == expected
@@ -308,7 +308,7 @@ class TestOpening:
 
     def test_a_log_that_ends_elsewhere(self, store: PostgresStore) -> None:
         row = made(store, "torn")
-        batch(store, lambda: store._run("UPDATE shards SET seq = 7 WHERE id = ?", (row.shard,)))
+        in_batch(store, lambda: store._run("UPDATE shards SET seq = 7 WHERE id = ?", (row.shard,)))
         with pytest.raises(StorageFailed, match="does not end with event 7"):
             PostgresStore(_url(store))
 
@@ -361,8 +361,8 @@ class TestDialect:
 def _write(url: str, shard: int, first: int, count: int) -> None:
     store = PostgresStore(url)
     for n in range(first, first + count):
-        batch(store, lambda n=n: store.decided(shard, [asked(n, number=1)]))
-        batch(store, lambda n=n: store.answered(shard, [feedback(n)]))
+        in_batch(store, lambda n=n: store.decided(shard, [new_decision(n, number=1)]))
+        in_batch(store, lambda n=n: store.answered(shard, [new_feedback(n)]))
     store.close()
 
 
@@ -399,8 +399,8 @@ class TestTogether:
                 while True:
                     mine.begin()
                     try:
-                        mine.decided(shards[0], [asked(n, number=1)])
-                        mine.decided(shards[1], [asked(n + 10_000, number=1)])
+                        mine.decided(shards[0], [new_decision(n, number=1)])
+                        mine.decided(shards[1], [new_decision(n + 10_000, number=1)])
                         mine.commit()
                         break
                     except Taken:

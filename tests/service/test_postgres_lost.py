@@ -16,8 +16,8 @@ from smidgen.service.storage import postgres_connection
 from smidgen.service.storage.postgres import PostgresStore
 from smidgen.service.storage.postgres_address import Address
 from smidgen.service.storage.postgres_connection import Rows, Sent, Wire, call
-from smidgen.testing.store_play import asked, batch, feedback
-from smidgen.testing.store_play import model as made
+from smidgen.testing.store_decisions import in_batch, new_decision, new_feedback
+from smidgen.testing.store_decisions import make_model as made
 
 
 @pytest.fixture
@@ -59,19 +59,19 @@ def _entered(store: PostgresStore, shard: int) -> None:
 
 def _waiting(store: PostgresStore, shard: int) -> None:
     _entered(store, shard)
-    store.decided(shard, [asked(1, number=1)])
+    store.decided(shard, [new_decision(1, number=1)])
 
 
 def _sent(store: PostgresStore, shard: int) -> None:
     _waiting(store, shard)
-    assert store.decision(asked(1).decision) is not None
+    assert store.decision(new_decision(1).decision) is not None
 
 
 def _in_a_command(store: PostgresStore, shard: int) -> None:
     _entered(store, shard)
     store.savepoint()
-    store.decided(shard, [asked(1, number=1)])
-    assert store.decision(asked(1).decision) is not None
+    store.decided(shard, [new_decision(1, number=1)])
+    assert store.decision(new_decision(1).decision) is not None
 
 
 class TestKilled:
@@ -85,7 +85,7 @@ class TestKilled:
             assert len(store.models()) == 1
             assert store.lease("me", 5.0, row.shard) == {row.shard: 1}
             kill(store)
-            batch(store, lambda n=n: store.decided(row.shard, [asked(n, number=n)]))
+            in_batch(store, lambda n=n: store.decided(row.shard, [new_decision(n, number=n)]))
         _sound(store, row.shard, 3)
         reader.close()
 
@@ -93,7 +93,7 @@ class TestKilled:
         row = made(store, "begun")
         _at_the_beginning(store, row.shard)
         kill(store)
-        store.decided(row.shard, [asked(1, number=1)])
+        store.decided(row.shard, [new_decision(1, number=1)])
         store.commit()
         _sound(store, row.shard, 2)
 
@@ -113,7 +113,7 @@ class TestKilled:
                 store.commit()  # it cannot be had after all
         store.rollback()
         _sound(store, row.shard, 1)
-        batch(store, lambda: store.decided(row.shard, [asked(1, number=1)]))
+        in_batch(store, lambda: store.decided(row.shard, [new_decision(1, number=1)]))
         _sound(store, row.shard, 2)
 
     def test_at_the_commit_nothing_was_done(self, store: PostgresStore) -> None:
@@ -129,7 +129,7 @@ class TestKilled:
         self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         row = made(store, "answerless")
-        batch(store, lambda: store.decided(row.shard, [asked(1, number=1, request="mine")]))
+        in_batch(store, lambda: store.decided(row.shard, [new_decision(1, number=1, request="mine")]))
         ask = Wire.ask
 
         def lost(wire: Wire, calls: list[Sent]) -> Rows:
@@ -141,10 +141,10 @@ class TestKilled:
 
         monkeypatch.setattr(Wire, "ask", lost)
         with pytest.raises(StorageFailed, match="answer was lost"):
-            batch(store, lambda: store.answered(row.shard, [feedback(1)]))
+            in_batch(store, lambda: store.answered(row.shard, [new_feedback(1)]))
         monkeypatch.undo()
         store.rollback()
-        again = batch(store, lambda: store.answered(row.shard, [feedback(1)]))
+        again = in_batch(store, lambda: store.answered(row.shard, [new_feedback(1)]))
         assert [verdict.status for verdict in again] == ["duplicate"]
         assert store.requested(row.shard, "mine") is not None
         _sound(store, row.shard, 3)
@@ -152,7 +152,7 @@ class TestKilled:
     def test_a_batch_that_failed_in_the_database_is_never_committed(self, store: PostgresStore) -> None:
         row = made(store, "aborted")
         store.begin()
-        store.decided(row.shard, [asked(1, number=1)])
+        store.decided(row.shard, [new_decision(1, number=1)])
         with pytest.raises(Exception, match="column"):
             store._rows("SELECT nonsense FROM shards")
         with pytest.raises(StorageFailed):
@@ -170,20 +170,23 @@ class TestKilled:
         row = made(store, "refused")
         store.begin()
         store.savepoint()
-        store.decided(row.shard, [asked(1, number=1, request="a")])
+        store.decided(row.shard, [new_decision(1, number=1, request="a")])
         store.release()
         store.savepoint()
-        store.decided(row.shard, [asked(2, number=2)])
-        assert store.decision(asked(2).decision) is not None
-        store.decided(row.shard, [asked(3, number=3, request="a")])
+        store.decided(row.shard, [new_decision(2, number=2)])
+        assert store.decision(new_decision(2).decision) is not None
+        store.decided(row.shard, [new_decision(3, number=3, request="a")])
         with pytest.raises(Exception, match="unique"):
-            store.decision(asked(9).decision)
+            store.decision(new_decision(9).decision)
         store.undo()
         store.savepoint()
-        store.decided(row.shard, [asked(4, number=2)])
+        store.decided(row.shard, [new_decision(4, number=2)])
         store.release()
         store.commit()
-        assert [event.decision for event in store.events(row.shard, 1)] == [asked(1).decision, asked(4).decision]
+        assert [event.decision for event in store.events(row.shard, 1)] == [
+            new_decision(1).decision,
+            new_decision(4).decision,
+        ]
         _sound(store, row.shard, 3)
 
 
@@ -245,15 +248,20 @@ class TestPaused:
         row = made(store, "paused")
         store.begin()
         store.enter(row.shard)
-        store.decided(row.shard, [asked(1, number=1)])
+        store.decided(row.shard, [new_decision(1, number=1)])
         started = time.monotonic()
-        batch(other, lambda: other.decided(row.shard, [asked(2, number=1)]))  # waits for the pause to be ended
+        in_batch(
+            other, lambda: other.decided(row.shard, [new_decision(2, number=1)])
+        )  # waits for the pause to be ended
         assert time.monotonic() - started < 5.0
         with pytest.raises(StorageFailed):
             store.commit()
         store.rollback()
-        batch(store, lambda: store.decided(row.shard, [asked(1, number=2)]))
-        assert [event.decision for event in other.events(row.shard, 1)] == [asked(2).decision, asked(1).decision]
+        in_batch(store, lambda: store.decided(row.shard, [new_decision(1, number=2)]))
+        assert [event.decision for event in other.events(row.shard, 1)] == [
+            new_decision(2).decision,
+            new_decision(1).decision,
+        ]
         _sound(store, row.shard, 3)
         store.close()
         other.close()
@@ -270,7 +278,7 @@ class TestPaused:
             other.enter(row.shard)
         other.rollback()
         store.rollback()
-        batch(other, lambda: other.decided(row.shard, [asked(2, number=1)]))
+        in_batch(other, lambda: other.decided(row.shard, [new_decision(2, number=1)]))
         store.close()
         other.close()
 
@@ -290,7 +298,7 @@ class TestPaused:
         store.begin()
         store.enter(row.shard)
         before = store.trips
-        store.decided(row.shard, [asked(1, number=1)])
+        store.decided(row.shard, [new_decision(1, number=1)])
         assert store.trips > before
         store.commit()
         _sound(store, row.shard, 2)

@@ -13,8 +13,7 @@ from service.asgi import Caller
 from service.bodies import model, request, told
 from smidgen import Candidates
 from smidgen.learners import Learner
-from smidgen.learners.records.around import inside
-from smidgen.learners.records.front import Front, as_context
+from smidgen.learners.pipeline import RecordAdapter, as_context, unwrap
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
@@ -298,10 +297,10 @@ def test_records_are_learnt_as_the_bare_learner_learns_their_rows(tmp_path: Path
     blueprint = engine.models["m"].blueprint
     assert blueprint.features is not None
     features, bare = blueprint.features.fresh(), {}
-    front = Front(inside(blueprint.learner(None)), features.dim)
+    front = RecordAdapter(unwrap(blueprint.learner(None)), features.dim)
     for i in range(60):
         key = f"k{i % 3}" if keyed else None
-        learner = bare.setdefault(key, inside(blueprint.learner(key)).fresh())
+        learner = bare.setdefault(key, unwrap(blueprint.learner(key)).fresh())
         record: dict[str, Any] = {"size": float(rng.normal(300.0, 90.0)), "plan": str(rng.choice(["free", "team"]))}
         if name == "reward":
             offered = {"a": record, "b": {"size": 40.0, "tags": ["x", "y"]}}
@@ -331,7 +330,7 @@ def test_records_are_learnt_as_the_bare_learner_learns_their_rows(tmp_path: Path
         engine.run(lambda made=made, heard=heard: engine.feedback(made["decision"], told(**heard)))
         learner.learn(mine, said)
         features.absorb(encoded, ids)
-    live = {key: _arrays(inside(engine.learners.get(engine.models["m"], key).learner)) for key in bare}
+    live = {key: _arrays(unwrap(engine.learners.get(engine.models["m"], key).learner)) for key in bare}
     assert live == {key: _arrays(learner) for key, learner in bare.items()}
     engine.store.close()
     with Inspection(tmp_path) as seen:

@@ -20,7 +20,7 @@ from service.bodies import model as settings
 from smidgen import offline
 from smidgen.cli import app
 from smidgen.errors import InvalidArgument, SmidgenError
-from smidgen.evaluate.offline.lists import log_chance
+from smidgen.evaluate.off_policy import log_chance
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
 from smidgen.service.engine.recordings import DatabaseRecording, FileRecording

@@ -18,7 +18,7 @@ import smidgen
 from processes import python
 from service.bodies import MODELS, engine_with, play
 from service.live import Live
-from smidgen import records
+from smidgen import serialization
 from smidgen.cli import app, run
 from smidgen.errors import SmidgenError
 from smidgen.service.engine.engine import Engine
@@ -129,7 +129,7 @@ class TestLogVerify:
         rows = connection.execute("SELECT seq, body FROM events WHERE type = 'feedback' AND shard = 1").fetchall()
         seq, body = next((seq, codec.read_feedback(body, seq)) for seq, body in rows if b"clicked" in body)
         told = codec.read_value(body.learn, seq)
-        changed = codec.FeedbackBody(body.feedback, records.encode(told[::-1].copy()))
+        changed = codec.FeedbackBody(body.feedback, serialization.encode(told[::-1].copy()))
         with connection:
             connection.execute("UPDATE events SET body = ? WHERE shard = 1 AND seq = ?", (codec.write(changed), seq))
         connection.close()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from service.asgi import Caller
 from service.bodies import MODELS, engine_with, play
 from smidgen.errors import SmidgenError
-from smidgen.learners import Learner, storage
+from smidgen.learners import Learner, saving
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import Engine
@@ -112,7 +112,7 @@ def test_states_of_another_arithmetic_are_not_used(
 ) -> None:
     """A change of bits: the log leads elsewhere now, so it is replayed, and what was written before says nothing."""
     folder = Path(shutil.copytree(played[0], tmp_path / "data"))
-    monkeypatch.setattr(storage, "ARITHMETIC", storage.ARITHMETIC + 1)
+    monkeypatch.setattr(saving, "ARITHMETIC", saving.ARITHMETIC + 1)
     read: list[str] = []
     monkeypatch.setattr("smidgen.service.engine.recovery.Learner.from_bytes", lambda _, place: read.append(place))
     after = recovered(folder)
@@ -120,7 +120,7 @@ def test_states_of_another_arithmetic_are_not_used(
     head = 64  # it tells the arithmetic; what follows is the learner
     assert {key: found[head:] for key, found in after.items()} == {key: each[head:] for key, each in played[1].items()}
     monkeypatch.undo()
-    monkeypatch.setattr(storage, "ARITHMETIC", storage.ARITHMETIC + 1)
+    monkeypatch.setattr(saving, "ARITHMETIC", saving.ARITHMETIC + 1)
     report = fsck(folder, deep=True)
     assert report.sound
     assert sum("older arithmetic" in note for note in report.notes) == 2

@@ -23,9 +23,9 @@ import msgspec
 
 from service import live
 from service.bodies import MODELS, decision_body, reaction
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
-from smidgen.learners import Learner, starts
+from smidgen.learners import Learner, saving
 from smidgen.service.engine.blueprint import Blueprint
 from smidgen.service.engine.engine import Engine
 from smidgen.service.schemas import ModelBody
@@ -335,11 +335,11 @@ def fold(log: list[dict[str, Any]]) -> dict[str | None, bytes]:
         if event["type"] == "decision":
             learner = learners.setdefault(event["key"], blueprint.learner(event["key"]))
             if (start := (event.get("shared") or {}).get("start")) is not None:
-                learner.start_from(starts.read(base64.b64decode(start), learner.start()))
+                learner.start_from(saving.read_start(base64.b64decode(start), learner.start()))
             learner.reserve(event["number"])
             shown[event["decision"]] = Decision.from_json(msgspec.json.encode(event["record"]))
         elif event["type"] == "feedback" and event["status"] == "learnt":
-            learners[event["key"]].learn(shown[event["decision"]], records.unpack(event["learn"]))
+            learners[event["key"]].learn(shown[event["decision"]], serialization.unpack(event["learn"]))
     return {key: learner.to_bytes() for key, learner in learners.items()}
 
 

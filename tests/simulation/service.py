@@ -28,7 +28,7 @@ from service.left_out import LeftOut
 from service.memory import MemoryStore, Shelf
 from service.memory import store as memory_store
 from service.shared_memory import Exchange, SharedMemoryStore
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
@@ -654,7 +654,7 @@ def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str |
             found[key].reserve(line["number"])
             made[line["decision"]] = Decision.from_json(msgspec.json.encode(line["record"]))
         elif line.get("model_version") in counts and line["type"] in ("feedback", "expired"):
-            found[key].learn(made[line["decision"]], records.unpack(line["learn"]))
+            found[key].learn(made[line["decision"]], serialization.unpack(line["learn"]))
     return {key: learner.to_bytes() for key, learner in found.items()}
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from smidgen import RidgeFil, RidgeFull
 from smidgen.features import as_row
-from smidgen.state.kernel_functions import find_kernel
+from smidgen.state.dual import find_kernel
 from smidgen.state.ridge import DiagonalRidge, ForgettingRidge, FullRidge, KernelRidge, Ridge
 from smidgen.state.sparse_ridge import SparseRidge
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import smidgen
-from smidgen import Choice, Clicks, Ranking, records
+from smidgen import Choice, Clicks, Ranking, serialization
 from smidgen.errors import InvalidFeedback, SmidgenError
 from smidgen.learners import cards, learners
 
@@ -33,7 +33,7 @@ class TestTheValue:
         assert Clicks().better([2, 0, 1]).tolist() == [2, 0, 1]
 
     def test_it_goes_to_json_and_back(self) -> None:
-        assert records.from_json(records.to_json(Clicks([2, 0]))) == Clicks([2, 0])
+        assert serialization.from_json(serialization.to_json(Clicks([2, 0]))) == Clicks([2, 0])
 
     def test_it_cannot_be_written_to(self) -> None:
         with pytest.raises(ValueError, match="read-only"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import smidgen
-from smidgen import Drafts, Edit, records
+from smidgen import Drafts, Edit, serialization
 from smidgen.errors import InvalidFeatures, InvalidFeedback, InvalidRecord
 from smidgen.testing import check_structure
 
@@ -42,11 +42,15 @@ def test_sealed_drafts_teach_the_same_and_hold_no_words() -> None:
         assert sealed.traits(y) == plain.traits(y)
         assert sealed.weight(y, 0) == plain.weight(y, 0)
     assert sealed.weight(edit.sealed(SALT), 1) == plain.weight(edit, 1)
-    for written in (records.encode(sealed), records.encode(edit.sealed(SALT)), records.to_json(sealed)):
+    for written in (
+        serialization.encode(sealed),
+        serialization.encode(edit.sealed(SALT)),
+        serialization.to_json(sealed),
+    ):
         assert not any(word in written.lower() for word in (b"friday", b"monday", b"ships", b"ann"))
-    again: Any = records.decode(records.encode(sealed))
+    again: Any = serialization.decode(serialization.encode(sealed))
     assert again == sealed
-    assert again.weight(records.decode(records.encode(edit.sealed(SALT))), 1) == plain.weight(edit, 1)
+    assert again.weight(serialization.decode(serialization.encode(edit.sealed(SALT))), 1) == plain.weight(edit, 1)
     assert sealed.sealed(SALT) is sealed
     with pytest.raises(InvalidFeatures, match="salt"):
         plain.sealed(b"short")

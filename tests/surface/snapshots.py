@@ -52,7 +52,6 @@ PUBLIC = (
     "smidgen.testing",
     "smidgen.theory",
     "smidgen.theory.bounds",
-    "smidgen.types",
     "smidgen.users",
 )
 

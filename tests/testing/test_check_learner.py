@@ -18,7 +18,7 @@ from smidgen.errors import InvalidFeedback, SmidgenError
 from smidgen.features import Row, as_row
 from smidgen.learners import cards, learners
 from smidgen.testing import Form, check_learner
-from smidgen.testing.row_forms import Labelling
+from smidgen.testing.inputs import Labelling
 from testing.prototype import CARD, Prototype
 
 

@@ -17,7 +17,7 @@ from smidgen import Choice, ExtendedRanking, Ranking, Structure
 from smidgen.errors import InvalidFeatures, InvalidFeedback, NotFinite
 from smidgen.structures import structured
 from smidgen.testing import check_structure
-from smidgen.testing.forms import NBest
+from smidgen.testing.inputs import NBest
 from smidgen.testing.structures import LAWS
 
 ROWS = np.random.default_rng(3).normal(size=(5, 4))

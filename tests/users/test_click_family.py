@@ -9,7 +9,7 @@ import pytest
 
 from smidgen import Clicks, Ranking, from_clicks, users
 from smidgen.errors import InvalidArgument
-from smidgen.users.click_model import MODELS
+from smidgen.users.clicks import MODELS
 
 TRIALS = 2000
 QUERY = Ranking(np.ones((4, 1)))

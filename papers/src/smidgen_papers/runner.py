@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.errors import InvalidArgument, MissingExtra
 from smidgen.jobs import Task
 from smidgen.jobs import backend as place_of_work
@@ -143,7 +143,7 @@ def work(settings: Values) -> Iterator[bytes]:
     data = settings["data"]
     part = Part(settings["work"], settings["settings"])
     _, values, seconds = _timed(part, Place(None if data is None else Path(data), Path(settings["kept"])))
-    yield msgspec.json.encode({"values": records.pack(values), "seconds": seconds})
+    yield msgspec.json.encode({"values": serialization.pack(values), "seconds": seconds})
 
 
 def _on_ray(parts: list[Part], place: Place, jobs: int) -> Iterator[tuple[Part, Values, float]]:
@@ -153,7 +153,7 @@ def _on_ray(parts: list[Part], place: Place, jobs: int) -> Iterator[tuple[Part, 
     for number, said in place_of_work("ray", jobs).run(tasks):
         if isinstance(said, bytes):
             answer = msgspec.json.decode(said)
-            yield parts[number], records.unpack(answer["values"]), float(answer["seconds"])
+            yield parts[number], serialization.unpack(answer["values"]), float(answer["seconds"])
 
 
 def _timed(part: Part, place: Place) -> tuple[Part, Values, float]:

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec
 import msgspec
 import numpy as np
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.errors import SmidgenError
 from smidgen_papers.data.catalogue import sets
 from smidgen_papers.data.folder import fingerprint
@@ -42,7 +42,7 @@ class Store:
         """The kept answer, or None."""
         try:
             record = msgspec.json.decode(self.path(part).read_bytes())
-            values = records.unpack(record["values"])
+            values = serialization.unpack(record["values"])
         except (FileNotFoundError, msgspec.DecodeError, SmidgenError, KeyError, TypeError):
             return None
         return values if isinstance(values, dict) else None
@@ -54,7 +54,7 @@ class Store:
             "settings": part.settings,
             "code": code_version(part.work),
             "seconds": round(seconds, 3),
-            "values": records.pack(values),
+            "values": serialization.pack(values),
         }
         _write(self.path(part), lambda path: path.write_bytes(msgspec.json.encode(record)))
 
@@ -118,7 +118,7 @@ class Kept:
     def get(self, part: Part) -> Values | None:
         """The kept answer, or None; a damaged one counts as absent."""
         try:
-            values = records.unpack((self.record(part) or {})["values"])
+            values = serialization.unpack((self.record(part) or {})["values"])
         except (SmidgenError, KeyError, TypeError):
             return None
         return values if isinstance(values, dict) else None

@@ -5,12 +5,9 @@ from __future__ import annotations
 from smidgen.errors import MissingExtra
 
 try:
-    from smidgen.client.asynchronous import AsyncClient
-    from smidgen.client.asynchronous_model import AsyncModel
-    from smidgen.client.model import Model
-    from smidgen.client.refusals import ServiceError, Unreachable
-    from smidgen.client.replies import Answer, Learnt
-    from smidgen.client.synchronous import Client
+    from smidgen.client.aio import AsyncClient, AsyncModel
+    from smidgen.client.sync import Client, Model
+    from smidgen.client.wire import Answer, Learnt, ServiceError, Unreachable
 except ModuleNotFoundError as error:
     if error.name != "httpx":
         raise

@@ -1,14 +1,31 @@
 """Generators of streams and data sets, and a reader of search logs (UBI)."""
 
-from smidgen.data.filter_model import FilterStream, filter_stream
-from smidgen.data.label_model import LabelStream, label_stream
-from smidgen.data.price_model import Prices, price_stream
-from smidgen.data.ranking_model import RankedQueries, ranked_queries
-from smidgen.data.rating_model import Ratings, rating_matrix
-from smidgen.data.speech_model import Frames, frames
-from smidgen.data.synthetic import ChoiceStream, RankingStream, choice_stream, ranking_stream
-from smidgen.data.table_model import Table, classification_table, regression_table, table_like
-from smidgen.data.text_model import Documents, documents
+from smidgen.data.datasets import (
+    Documents,
+    Frames,
+    Prices,
+    Ratings,
+    Table,
+    classification_table,
+    documents,
+    frames,
+    price_stream,
+    rating_matrix,
+    regression_table,
+    table_like,
+)
+from smidgen.data.synthetic import (
+    ChoiceStream,
+    FilterStream,
+    LabelStream,
+    RankedQueries,
+    RankingStream,
+    choice_stream,
+    filter_stream,
+    label_stream,
+    ranked_queries,
+    ranking_stream,
+)
 from smidgen.data.ubi import SearchPage, UbiLog, read_ubi
 
 __all__ = [

@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from smidgen.decision import FloatArray, IntArray
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import DataMissing, InvalidArgument, InvalidRecord
+from smidgen.serialization import UNREADABLE
 
 #: Actions that count as a click on a result, if nobody says.
 CLICKS = ("click", "click_through", "item_click", "result_click", "product_click", "add_to_cart", "purchase", "watch")

@@ -1,15 +1,17 @@
 """Simulated runs, regret, pictures."""
 
 from smidgen.evaluate import losses
-from smidgen.evaluate._compat import regret_plot
-from smidgen.evaluate.click_offline import ClickEstimate, position_ips, replay_clicks
-from smidgen.evaluate.compare import compare
-from smidgen.evaluate.examination_curve import Examination, examination
-from smidgen.evaluate.harvested_curve import harvested
+from smidgen.evaluate.compare import compare, regret_plot, simulate
 from smidgen.evaluate.play import play
-from smidgen.evaluate.players.query_table import QueryTable
-from smidgen.evaluate.players.rankings import RankingPlay, play_rankings
-from smidgen.evaluate.simulate import simulate
+from smidgen.evaluate.position_bias import (
+    ClickEstimate,
+    Examination,
+    examination,
+    harvested,
+    position_ips,
+    replay_clicks,
+)
+from smidgen.evaluate.rankings import QueryTable, RankingPlay, play_rankings
 from smidgen.history import Comparison, History
 from smidgen.theory import bounds
 

@@ -1,19 +1,26 @@
-"""Several learners on the same stream, with the same user."""
+"""Several learners on the same stream, with the same user; `simulate` and `tune`, other names for `smidgen.play`."""
 
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from smidgen.errors import InvalidArgument
+from smidgen.evaluate.losses import PointLosses
 from smidgen.evaluate.play import User, play
-from smidgen.history import Comparison
+from smidgen.history import Comparison, History
+from smidgen.history.plots import draw, figure_of
 from smidgen.learners import Learner
-from smidgen.theory.losses import Loss
-from smidgen.users.labels import Labels
+from smidgen.learners.tune import Tuner
+from smidgen.theory.base import Loss
+from smidgen.users.base import Labels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def compare(
@@ -111,3 +118,110 @@ def _as_it_is(user: Any) -> Any:
         elif isinstance(value, Labels):
             setattr(made, name, value.as_it_is())
     return made
+
+
+def simulate(
+    learner: Learner,
+    contexts: Iterable[Any],
+    user: User,
+    *,
+    utility: Any = None,
+    alpha: float | None = None,
+    loss: Loss | None = None,
+    progress: bool | Callable[[int], None] = False,
+) -> History:
+    """`play` contexts in order, with a user who answers: another name for it, with the same arguments.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> stream = smidgen.data.ranking_stream(queries=100, docs=20, dim=5, seed=1)
+    >>> learner = smidgen.PreferencePerceptron(dim=5)
+    >>> user = smidgen.users.StrictAlpha(w_star=stream.w_star, alpha=1.0)
+    >>> history = smidgen.simulate(learner, stream.contexts, user)
+    >>> len(history), bool(history.regret[-20:].mean() < 0.25 * history.regret[:20].mean())
+    (100, True)
+    """
+    if user is None:
+        raise InvalidArgument("simulate was given no user", "give a callable user(context, action) -> feedback")
+    return play(learner, contexts, user, utility=utility, alpha=alpha, loss=loss, progress=progress)
+
+
+#: The name of the first version for the history of the tune loop.
+TuneHistory = History
+
+
+def tune(
+    learner: Tuner,
+    loss: PointLosses,
+    rounds: int | None = None,
+    *,
+    progress: bool | Callable[[int], None] = False,
+) -> History:
+    """`play` a stream of losses: a point goes out, its loss (or the gradient there) comes back; and measure.
+
+    Parameters
+    ----------
+    learner
+        A learner of the tune loop. It hears what its kind hears: `OGDEG` and `ONSEG` the loss at the point, `OGD` and
+        `ONS` the gradient there. It keeps what it learns.
+    loss
+        One of `smidgen.losses`: `LeastSquares`, `Logistic`, `Portfolio`, `Repeated`, or your own `PointLosses`.
+    rounds
+        How many rounds; all of them if left out.
+    progress
+        True shows a progress bar (needs the extra ``cli``); a function is called with the number of each finished
+        round.
+
+    Returns
+    -------
+    History
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(500, 3))
+    >>> loss = smidgen.losses.LeastSquares(Z=Z, y=Z @ [0.5, -0.5, 0.0])
+    >>> space = smidgen.Ball(dim=3)
+    >>> learner = smidgen.OGD(space=space, gradient_bound=loss.lipschitz(space))
+    >>> history = smidgen.tune(learner, loss)
+    >>> bool(history.cumulative_regret[-1] < smidgen.bounds.ogd(T=500, D=space.diameter, G=loss.lipschitz(space)))
+    True
+    """
+    if not isinstance(loss, PointLosses):
+        raise InvalidArgument(
+            f"the loss is {loss!r}", "give one of smidgen.losses, e.g. losses.Repeated(f) for a function f"
+        )
+    return play(learner, loss, rounds=rounds, progress=progress)
+
+
+def regret_plot(
+    histories: Mapping[str, History], path: str | os.PathLike[str] | None = None, *, title: str | None = None
+) -> Figure:
+    """Average regret against the round for one or several runs, each with its bound (dashed) where it has one.
+
+    `Comparison.plot` draws the same of a comparison.
+
+    Parameters
+    ----------
+    histories
+        Runs by the names they should bear in the legend.
+    path
+        Where to save the picture; the ending says the format (.png, .svg, .pdf).
+    title
+        A line above the picture.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> from smidgen.evaluate import regret_plot
+    >>> stream = smidgen.data.ranking_stream(queries=50, docs=10, dim=5)
+    >>> user = smidgen.users.StrictAlpha(w_star=stream.w_star, alpha=0.5)
+    >>> runs = {
+    ...     type(learner).__name__: smidgen.play(learner, stream, user)
+    ...     for learner in (smidgen.PreferencePerceptron(dim=5), smidgen.SecondOrderPreferencePerceptron(dim=5))
+    ... }
+    >>> figure = regret_plot(runs)
+    """
+    return figure_of(draw(histories, path, title=title))

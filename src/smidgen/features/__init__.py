@@ -1,10 +1,8 @@
 """Features at the entrance: checked once, then only read."""
 
 from smidgen.features.encoded import Encoded
-from smidgen.features.row import Row, as_row
-from smidgen.features.row_scores import dense_scores
-from smidgen.features.rows import LONGEST, DenseRows, Rows, SparseRows, all_rows, as_rows, check_dim
-from smidgen.features.stream import as_stream
+from smidgen.features.row import Row, as_row, as_stream
+from smidgen.features.rows import LONGEST, DenseRows, Rows, SparseRows, all_rows, as_rows, check_dim, dense_scores
 from smidgen.features.vectorizer import Vectorizer
 
 __all__ = [

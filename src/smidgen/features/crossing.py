@@ -1,18 +1,102 @@
-"""Features of the context times features of each candidate: so "phones prefer short articles" can be learnt at all."""
+"""Features of the context times features of each candidate: so "phones prefer short articles" can be learnt at all.
+
+Crosses are made of one record's features by name (`named_values`). `Indicators` are the features that say that a
+number is absent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from smidgen._core.records import standardize
+from smidgen._core.text import weigh_texts
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.features import limits
-from smidgen.features.book import Book, bounded
-from smidgen.features.gathered import Gathered
-from smidgen.features.told import Known, NamedValue
+from smidgen.features.names import FeatureNames, bounded
+from smidgen.features.parse import ParsedRecords
+from smidgen.features.state import VectorizerState
+
+
+class NamedValue(NamedTuple):
+    """A feature by its name: its value, and whether it is a number."""
+
+    name: str
+    value: float
+    number: bool
+
+
+class KnownValues(NamedTuple):
+    """Features with an id: row, id, value, those from ``categories`` on are numbers; and the numbers as they came."""
+
+    rows: IntArray
+    ids: IntArray
+    values: FloatArray
+    categories: int
+    slots: IntArray
+    raw: FloatArray
+    clipped: int
+
+
+def known_values(g: ParsedRecords, memory: VectorizerState, scale: bool) -> KnownValues:
+    """Categories and numbers of all rows, as far as they have an id."""
+    rows, ids = g.categories()
+    more, slots, raw = g.numbers()
+    values = np.ones(len(ids) + len(raw))
+    clipped = scaled_values(memory, slots, raw, values[len(ids) :], scale)
+    every = memory.scaling.ids[slots]
+    return KnownValues(
+        np.concatenate([rows, more]), np.concatenate([ids, every]), values, len(ids), slots, raw, clipped
+    )
+
+
+def scaled_values(memory: VectorizerState, slots: IntArray, raw: FloatArray, out: FloatArray, scale: bool) -> int:
+    """Numbers as features; how many were clipped."""
+    if scale:
+        return standardize(memory.scaling.table, slots, raw, out)
+    out[:] = raw
+    return 0
+
+
+def term_weights(g: ParsedRecords, memory: VectorizerState) -> FloatArray:
+    """The weight of every term gathered."""
+    starts = np.array([*(first for _, _, first in g.texts), len(g.terms)])
+    seen = np.array([memory.frequencies.rows.get(path, 0) for path, _, _ in g.texts], np.float64)
+    worth = np.ones(len(g.terms))
+    worth[list(g.weights)] = list(g.weights.values())
+    weigh_texts(memory.frequencies.df, starts, np.array(g.terms, np.int64), seen, worth)
+    return worth
+
+
+def new_names(g: ParsedRecords) -> list[str]:
+    """The names of the new features that are 1."""
+    names = list(g.names)
+    return [names[place] for _, place in g.new]
+
+
+def named_values(g: ParsedRecords, memory: VectorizerState, scale: bool, constant: bool) -> list[NamedValue]:
+    """The features of one record: categories, numbers that are not 0, and the single words of its texts."""
+    names, capacity = memory.book.names, memory.book.capacity
+    ids = g.cats[:-1] if constant else g.cats
+    out = [NamedValue(names[i] if i < capacity else f"#{i - capacity}", 1.0, False) for i in ids]
+    out += [NamedValue(name, 1.0, False) for name in new_names(g)]
+    if g.slots:
+        z = np.empty(len(g.slots))
+        scaled_values(memory, np.array(g.slots, np.int64), np.array(g.raw, np.float64), z, scale)
+        paths = memory.scaling.paths
+        out += [NamedValue(paths[slot], value, True) for slot, value in zip(g.slots, z.tolist(), strict=True) if value]
+    if g.terms:
+        fresh = list(g.names)
+        for at, (i, value) in enumerate(zip(g.terms, term_weights(g, memory).tolist(), strict=True)):
+            if i < capacity:
+                name = names[i] if i >= 0 else fresh[g.places[at]]
+                if " " not in name.rpartition(":")[2]:
+                    out.append(NamedValue(name, value, False))
+    return out
+
 
 SIGN = " × "
 Pairs = tuple[tuple[str, str], ...]
@@ -48,7 +132,7 @@ def lies_under(path: str, of: str) -> bool:
     return path == of or path.startswith(f"{of}.")
 
 
-def _only(known: Known, which: Any) -> Known:
+def _only(known: KnownValues, which: Any) -> KnownValues:
     """Some of the features."""
     return known._replace(rows=known.rows[which], ids=known.ids[which], values=known.values[which])
 
@@ -58,7 +142,7 @@ class Crossing:
 
     __slots__ = ("_book", "_tables", "pairs")
 
-    def __init__(self, book: Book, pairs: str | Pairs) -> None:
+    def __init__(self, book: FeatureNames, pairs: str | Pairs) -> None:
         self._book, self.pairs = book, pairs
         self._tables: dict[str, dict[int, int]] = {}
 
@@ -67,7 +151,11 @@ class Crossing:
         self._tables = {}
 
     def cross(
-        self, context: list[NamedValue], known: Known, fresh: list[tuple[int, str, float, bool]], into: Gathered
+        self,
+        context: list[NamedValue],
+        known: KnownValues,
+        fresh: list[tuple[int, str, float, bool]],
+        into: ParsedRecords,
     ) -> Any:
         """Cross a context with all candidates.
 
@@ -102,7 +190,7 @@ class Crossing:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), new
         return np.concatenate(rows), np.concatenate(ids), np.concatenate(values), new
 
-    def within(self, features: list[NamedValue], into: Gathered) -> list[tuple[int, float]]:
+    def within(self, features: list[NamedValue], into: ParsedRecords) -> list[tuple[int, float]]:
         """Crosses of a record with itself, by pairs: ids and values; new names go into what was gathered."""
         out: list[tuple[int, float]] = []
         if isinstance(self.pairs, str):
@@ -116,11 +204,11 @@ class Crossing:
                         out.append((self._named(bounded(a.name + SIGN + b.name), into), a.value * b.value))
         return out
 
-    def _named(self, name: str, into: Gathered) -> int:
+    def _named(self, name: str, into: ParsedRecords) -> int:
         found = self._book.find(name)
         return found if found >= 0 else -1 - into.place(name)
 
-    def _id(self, name: str, other: int, into: Gathered) -> int:
+    def _id(self, name: str, other: int, into: ParsedRecords) -> int:
         """The id of a cross; −1 − its place where the name is new."""
         table = self._tables.get(name)
         if table is not None and other in table:
@@ -132,7 +220,7 @@ class Crossing:
             self._tables.setdefault(name, {})[other] = found
         return found
 
-    def _fitting(self, told: NamedValue, known: Known) -> Known:
+    def _fitting(self, told: NamedValue, known: KnownValues) -> KnownValues:
         """The features that one of the context is crossed with."""
         part = known
         if told.number:  # a number with a number: only where it is asked for
@@ -155,8 +243,8 @@ class Crossing:
         return any(lies_under(path, a) and lies_under(second, b) for a, b in self.pairs)
 
     def _within_limit(
-        self, size: int, known: Known, fresh: list[tuple[int, str, float, bool]]
-    ) -> tuple[Known, list[tuple[int, str, float, bool]]]:
+        self, size: int, known: KnownValues, fresh: list[tuple[int, str, float, bool]]
+    ) -> tuple[KnownValues, list[tuple[int, str, float, bool]]]:
         """The first features of each candidate, as many as the limit lets be crossed with so many of the context."""
         each = limits.CROSSES // max(size, 1)
         counts: dict[int, int] = {}
@@ -176,3 +264,49 @@ class Crossing:
             if counts[entry[0]] <= each:
                 later.append(entry)
         return known, later
+
+
+_CUT = "…#"  # stands in names that were longer
+
+
+def indicator(path: str) -> str:
+    """The name of the feature that says that a number is absent."""
+    return f"{path} (missing)"
+
+
+class Indicators:
+    """The indicators of some numbers, and their crosses.
+
+    Parameters
+    ----------
+    paths
+        The numbers.
+
+    Examples
+    --------
+    >>> from smidgen.features.crossing import Indicators
+    >>> found = Indicators(["context.pay"])
+    >>> [found.has(name) for name in ("context.pay (missing)", "context.pay (missing) × id=a", "context.pay", "id=a")]
+    [True, True, False, False]
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._names = frozenset(map(indicator, paths))
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def has(self, name: str, partners: Callable[[], Iterable[str]] = tuple) -> bool:
+        """Whether a name is one of them, or a cross of one.
+
+        ``partners`` gives names that it may be a cross with: of a long cross only a part and a digest are kept.
+        """
+        if name in self._names:
+            return True
+        for own in self._names:
+            if name.startswith(own + SIGN) or name.endswith(SIGN + own):
+                return True
+        if _CUT not in name:
+            return False
+        crosses = ((own + SIGN + other, other + SIGN + own) for own in self._names for other in partners())
+        return any(name in map(bounded, both) for both in crosses)

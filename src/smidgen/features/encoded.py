@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from smidgen._core import records as core
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidRecord
-from smidgen.features.book import column_at
+from smidgen.features.names import column_at
 from smidgen.features.rows import check_finite
-from smidgen.records import same, structure
+from smidgen.serialization import same, structure
 
 _NONE: IntArray = np.empty(0, np.int64)
 _NOTHING: FloatArray = np.empty(0)

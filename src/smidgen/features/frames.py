@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidFeatures
-from smidgen.features.categories import NO_BYTES, Bytes, Strings
+from smidgen.features.names import NO_BYTES, Bytes, Strings
 
 _NOT_NUMPYS = ("Decimal", "Int128", "UInt128")
 _WIDTHS: dict[str, type[np.signedinteger[Any]]] = {"LargeStringArray": np.int64, "StringArray": np.int32}

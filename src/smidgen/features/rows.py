@@ -3,13 +3,17 @@
 `as_rows` is the entrance. What it returns never changes: arrays that the caller could still write to are copied
 (pass a read-only array to share it), so a decision learns from what was shown, whatever happens to the
 caller's array in the meantime.
+
+Sparse rows are three arrays here (`Compressed`), not scipy's: scipy would be a quarter of what a service has to
+install. Products are summed in the order in which scipy sums them, so the bits are the same. Scores, lengths,
+differences and unit columns of rows are below.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +22,94 @@ from smidgen._core.matrix import (
     combine_dense,
     combine_sparse,
     write_block_scores,
+    write_blocks,
+    write_dense_differences,
     write_dense_scores,
+    write_sparse_differences,
     write_sparse_scores,
+    write_unit_columns,
+    write_unit_queries,
 )
-from smidgen._scipy import is_sparse_type, scipy
+from smidgen.arrays import is_sparse_type, read_only, scipy
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
-from smidgen.features.blocks import in_blocks
-from smidgen.features.compressed import Compressed, compressed, in_order
+
+
+class Compressed(NamedTuple):
+    """Row i has the values ``data[starts[i]:starts[i + 1]]`` in the columns ``indices[starts[i]:starts[i + 1]]``."""
+
+    data: NDArray[Any]
+    indices: NDArray[Any]
+    starts: IntArray
+
+    def row_of_each(self) -> IntArray:
+        """The row of each value."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    def laid_out(self, dim: int) -> FloatArray:
+        """All rows as one dense array."""
+        out = np.zeros((len(self.starts) - 1, dim))
+        out[self.row_of_each(), self.indices] += self.data  # added, not assigned: -0.0 becomes 0.0
+        return out
+
+    def joined(self, more: Compressed) -> Compressed:
+        """These rows, and more below them."""
+        return Compressed(
+            np.concatenate([self.data, more.data]),
+            np.concatenate([self.indices, more.indices]),
+            np.concatenate([self.starts, self.starts[-1] + more.starts[1:]]),
+        )
+
+    def picked(self, rows: IntArray) -> Compressed:
+        """Some of the rows, in the order that is asked for."""
+        lengths = self.starts[rows + 1] - self.starts[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
+        return Compressed(self.data[places], self.indices[places], starts)
+
+
+def compressed(array: FloatArray) -> Compressed:
+    """What is not zero in a dense array."""
+    rows, columns = np.nonzero(array)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(array)))])
+    return Compressed(array[rows, columns], columns, starts)
+
+
+def in_order(data: Any, indices: Any, starts: Any, dim: int) -> Compressed:
+    """Three arrays, checked: columns rise within each row, none of them twice. A ValueError says what does not fit."""
+    values, where, bounds = np.asarray(data), np.asarray(indices), np.asarray(starts)
+    if any(array.ndim != 1 for array in (values, where, bounds)) or len(where) != len(values) or not len(bounds):
+        raise ValueError("its values, columns and row starts do not fit together")
+    if (where.dtype.kind not in "iu" and len(where)) or bounds.dtype.kind not in "iu":
+        raise ValueError("columns and row starts must be whole numbers")
+    where, bounds = where.astype(np.int64), bounds.astype(np.int64)
+    if bounds[0] != 0 or bounds[-1] != len(values) or (np.diff(bounds) < 0).any():
+        raise ValueError("row starts must rise from 0 to the number of values")
+    if len(where) and not (where.min() >= 0 and where.max() < dim):
+        raise ValueError("an index points outside")
+    parts = Compressed(values, where, bounds)
+    row = parts.row_of_each()
+    if ((np.diff(where) > 0) | (np.diff(row) > 0)).all():
+        return parts
+    order = np.lexsort((where, row))
+    where, row, values = where[order], row[order], values[order]
+    first = np.concatenate([[True], (np.diff(where) > 0) | (np.diff(row) > 0)])
+    sums = np.zeros(int(first.sum()), np.result_type(values.dtype, np.float64))
+    np.add.at(sums, np.cumsum(first) - 1, values)
+    counts = np.bincount(row[first], minlength=len(bounds) - 1)
+    return Compressed(sums, where[first], np.concatenate([[0], np.cumsum(counts)]))
+
+
+ROWS = 32  # as in _core/matrix.cpp
+
+
+def in_blocks(rows: FloatArray) -> FloatArray:
+    """A copy of the rows in blocks, the last one filled up with zeros: line k·dim + j is feature j of block k."""
+    n, d = rows.shape
+    blocks = np.zeros((-(-n // ROWS) * d, ROWS))
+    write_blocks(rows, blocks)
+    return blocks
+
 
 #: Vectors longer than this are refused where lengths are squared and multiplied: floating point ends at 1e308.
 LONGEST = 1e100
@@ -44,7 +128,7 @@ class DenseRows:
         self._blocks: FloatArray | None = None
         self._readings = 0
         self.offer: Any = (
-            None  #: for `smidgen.state.offers`: the same as compiled code reads it, once that was asked for
+            None  #: for `smidgen.state.sqrt_ridge`: the same as compiled code reads it, once that was asked for
         )
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
@@ -90,7 +174,7 @@ class DenseRows:
         return self.array
 
     def to_record(self) -> Any:
-        """The rows as a value that `smidgen.records` can write."""
+        """The rows as a value that `smidgen.serialization` can write."""
         return self.array
 
 
@@ -138,7 +222,7 @@ class SparseRows:
         return sparse.csr_array((self.data, self.indices, self.indptr), shape=self.shape)
 
     def to_record(self) -> Any:
-        """The rows as a value that `smidgen.records` can write."""
+        """The rows as a value that `smidgen.serialization` can write."""
         return {"data": self.data, "indices": self.indices, "indptr": self.indptr, "dim": self.dim}
 
 
@@ -292,3 +376,92 @@ def check_finite(array: NDArray[Any], name: str, hint: str) -> None:
     if not np.isfinite(array).all():
         bad = array[~np.isfinite(array)][0]
         raise InvalidFeatures(f"{name} holds {bad} and must be finite", hint)
+
+
+def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
+    """Rows @ w as a new array; each sum runs in the order of the features, as for sparse rows."""
+    out = np.empty(len(rows))
+    write_dense_scores(rows, w, out)
+    return out
+
+
+#: No length is told as more than this.
+END = math.ldexp(1.0, 1000)
+
+
+def longest_row(rows: Rows) -> float:
+    """The length of the longest row; 0 if all are zero."""
+    if isinstance(rows, DenseRows):
+        return longest(rows.array)
+    largest = float(np.abs(rows.data).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    squares = np.add.reduceat(np.append((rows.data / largest) ** 2, 0.0), rows.indptr[:-1])
+    squares[np.diff(rows.indptr) == 0] = 0.0
+    return min(largest * math.sqrt(float(squares.max())), END)
+
+
+def longest(rows: NDArray[np.float64]) -> float:
+    """The same for the rows of a dense matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen.features.rows import longest
+    >>> longest(np.array([[3e200, 4e200], [1.0, 0.0]]))
+    5e+200
+    """
+    squares = max(np.einsum("ij,ij->i", rows, rows).tolist(), default=0.0)
+    if 1e-200 < squares < math.inf:
+        return math.sqrt(squares)
+    with np.errstate(over="ignore", under="ignore"):
+        largest = float(np.abs(rows).max(initial=0.0))
+        if largest == 0.0:
+            return 0.0
+        shares = rows / largest
+        return min(largest * math.sqrt(float(np.einsum("ij,ij->i", shares, shares).max())), END)
+
+
+def longest_of_each(rows: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What `longest` gives of each of several matrices that stand below one another; ``starts`` has their ends too."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.maximum.reduceat(np.einsum("ij,ij->i", rows, rows), starts[:-1])
+    out: NDArray[np.float64] = np.sqrt(squares)
+    for i in np.flatnonzero(~((squares > 1e-200) & (squares < math.inf))).tolist():
+        out[i] = longest(rows[starts[i] : starts[i + 1]])
+    return out
+
+
+def unit_columns(rows: Rows) -> Rows:
+    """The same rows with each column brought to [0, 1]; a column that is the same in all rows becomes 0.
+
+    Sparse rows stay sparse: features that occur in no row are the same in all of them.
+    """
+    if isinstance(rows, DenseRows):
+        out = np.empty(rows.shape)
+        write_unit_columns(rows.array, out)
+        return DenseRows(read_only(out))
+    n = rows.shape[0]
+    columns, where = np.unique(rows.indices, return_inverse=True)
+    block, out = np.zeros((n, len(columns))), np.empty((n, len(columns)))
+    block[np.repeat(np.arange(n), np.diff(rows.indptr)), where] = rows.data
+    write_unit_columns(block, out)
+    starts = np.arange(n + 1) * len(columns)
+    return SparseRows(read_only(out.ravel()), read_only(np.tile(columns, n)), read_only(starts), rows.dim)
+
+
+def unit_queries(X: FloatArray, starts: IntArray) -> FloatArray:
+    """The same for many blocks of rows, one below the other, which begin at ``starts``."""
+    out = np.empty(X.shape)
+    write_unit_queries(X, starts, out)
+    return out
+
+
+def differences(rows: Rows, pairs: IntArray) -> FloatArray:
+    """Row minus row for each of the pairs, as dense vectors."""
+    out = np.empty((len(pairs), rows.shape[1]))
+    if isinstance(rows, DenseRows):
+        write_dense_differences(rows.array, pairs, out)
+    else:
+        write_sparse_differences((rows.data, rows.indices, rows.indptr), pairs, out)
+    return out

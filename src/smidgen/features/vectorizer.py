@@ -9,21 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._scipy import scipy
-from smidgen.arrays import read_only, writable
+from smidgen.arrays import read_only, scipy, writable
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument, InvalidRecord
-from smidgen.features.book import HOLE
+from smidgen.features.batch import listed, read_many
 from smidgen.features.crossing import Crossing, as_pairs
+from smidgen.features.encode import Encoder
 from smidgen.features.encoded import Encoded
-from smidgen.features.encoding import Encoder
-from smidgen.features.gathered import Gathered
-from smidgen.features.many import listed, read_many
-from smidgen.features.memory import Carried, Memory, Places
-from smidgen.features.reading import Reader
+from smidgen.features.names import HOLE
+from smidgen.features.parse import ParsedRecords, Reader
 from smidgen.features.row import Row
 from smidgen.features.rows import SparseRows, sparse_rows
-from smidgen.records import structure
+from smidgen.features.state import Carried, Places, VectorizerState
+from smidgen.serialization import structure
 from smidgen.settings import Versioned, asked_for
 
 #: The bytes of a column in the tables of a fresh vectorizer.
@@ -96,7 +94,7 @@ class Vectorizer(Versioned):
         self.constant = checks.flag("constant", constant, "say True or False")
         self.scale = checks.flag("scale", scale, "say True or False")
         self.id_feature = checks.flag("id_feature", id_feature, "say True or False")
-        self._memory = Memory(self.dim, self.constant)
+        self._memory = VectorizerState(self.dim, self.constant)
         reader = Reader(self._memory.book, self._memory.scaling, self.text)
         crossing = Crossing(self._memory.book, self.crosses)
         self._encoder = Encoder(self._memory, reader, crossing, self.constant, self.scale)
@@ -164,13 +162,13 @@ class Vectorizer(Versioned):
         """Many records, or candidates, in the same form."""
         if _are_candidates(records):
             return self.encode_candidates(records)
-        given, gathered = listed(records), Gathered()
+        given, gathered = listed(records), ParsedRecords()
         read_many(self._encoder.reader, given, gathered)
         return self._encoder.laid(gathered)
 
     def encode_candidates(self, candidates: Any, mains: bool = True) -> Encoded:
         """Candidates with their context; with ``mains`` also what is the same for all of them."""
-        given, gathered, ids = candidates.records, Gathered(), candidates.ids
+        given, gathered, ids = candidates.records, ParsedRecords(), candidates.ids
         read_many(self._encoder.reader, given, gathered)
         if ids is not None and self.id_feature:
             self._encoder.reader.read_ids(ids, gathered)

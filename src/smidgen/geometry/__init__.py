@@ -2,9 +2,8 @@
 
 from smidgen.geometry.ball import Ball
 from smidgen.geometry.box import Box
-from smidgen.geometry.class_constraints import project_classes
 from smidgen.geometry.l1_ball import L1Ball
-from smidgen.geometry.simplex import Simplex
+from smidgen.geometry.simplex import Simplex, project_classes
 from smidgen.geometry.space import Space
 
 __all__ = ["Ball", "Box", "L1Ball", "Simplex", "Space", "project_classes"]

@@ -10,9 +10,8 @@ import numpy as np
 from smidgen import checks
 from smidgen._core import geometry as core
 from smidgen.decision import FloatArray
-from smidgen.geometry.polytope import BALL
-from smidgen.geometry.space import Region, Space, finite_norm, plain
-from smidgen.records import structure
+from smidgen.geometry.space import BALL, Region, Space, finite_norm, plain
+from smidgen.serialization import structure
 
 
 @structure

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from smidgen._core import geometry as core
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
-from smidgen.geometry.polytope import BOX, nearest_in_norm
-from smidgen.geometry.space import Region, Space, finite_norm, plain
-from smidgen.records import structure
+from smidgen.geometry.space import BOX, Region, Space, finite_norm, nearest_in_norm, plain
+from smidgen.serialization import structure
 
 _HINT = "give one limit per coordinate, e.g. low=[0.0, 0.0], high=[1.0, 5.0]"
 
@@ -108,7 +107,7 @@ class Box(Space):
     def project_in_norm(self, point: FloatArray, inverse: FloatArray, tolerance: float = 1e-10) -> FloatArray:
         """Argmin over u in the box of (u − point)ᵀ A (u − point), given A⁻¹: a dual active-set method.
 
-        The cost is d³/3 plus O(d²) for each coordinate that meets its limit; see `smidgen.geometry.polytope`.
+        The cost is d³/3 plus O(d²) for each coordinate that meets its limit; see `smidgen.geometry.space`.
         """
         if self.contains(point, 0.0):
             return point

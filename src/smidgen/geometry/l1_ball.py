@@ -9,10 +9,9 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.decision import FloatArray
-from smidgen.geometry.polytope import L1_BALL, nearest_in_norm
 from smidgen.geometry.simplex import nearest_shares
-from smidgen.geometry.space import Space, finite_norm
-from smidgen.records import structure
+from smidgen.geometry.space import L1_BALL, Space, finite_norm, nearest_in_norm
+from smidgen.serialization import structure
 
 
 @structure
@@ -86,7 +85,7 @@ class L1Ball(Space):
         """Argmin over u in the ball of (u − point)ᵀ A (u − point), given A⁻¹: a dual active-set method.
 
         The cost is d³/3 plus O(d²) for each facet s·u ≤ radius, s = sign(u), that the method meets on its way; the 2^d
-        facets are never listed. See `smidgen.geometry.polytope`.
+        facets are never listed. See `smidgen.geometry.space`.
         """
         if self.contains(point, 0.0):
             return point

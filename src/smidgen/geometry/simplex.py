@@ -1,4 +1,7 @@
-"""The probability simplex: shares that are not negative and add up to one."""
+"""The probability simplex: shares that are not negative and add up to one.
+
+`project_classes` is the projection of Confidit's Section 3.1: class scores that form probabilities, at least cost.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ import numpy as np
 
 from smidgen import checks
 from smidgen._core import geometry as core
+from smidgen._core.confidit import constraint_shifts
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
-from smidgen.geometry.polytope import SIMPLEX, nearest_in_norm
-from smidgen.geometry.space import Region, Space, finite_norm, plain
-from smidgen.records import structure
+from smidgen.geometry.space import SIMPLEX, Region, Space, finite_norm, nearest_in_norm, plain
+from smidgen.serialization import structure
 
 
 def nearest_shares(values: FloatArray, total: float) -> FloatArray:
@@ -133,7 +136,7 @@ class Simplex(Space):
     def project_in_norm(self, point: FloatArray, inverse: FloatArray, tolerance: float = 1e-10) -> FloatArray:
         """Argmin over u in the simplex of (u − point)ᵀ A (u − point), given A⁻¹: a dual active-set method.
 
-        The cost is d³/3 plus O(d²) for each share that meets the floor; see `smidgen.geometry.polytope`.
+        The cost is d³/3 plus O(d²) for each share that meets the floor; see `smidgen.geometry.space`.
         """
         if self.contains(point, 0.0):
             return point
@@ -156,3 +159,24 @@ class Simplex(Space):
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this simplex."""
         return {"dim": self.dim, "floor": self.floor}
+
+
+def project_classes(means: FloatArray, widths: FloatArray, alpha: float) -> FloatArray:
+    """The shifts c_i with which w_i + c_i·A_i⁻¹x satisfies the constraints, nearest in the norms of the A_i.
+
+    argmin Σ_i (u_i − w_i)ᵀA_i(u_i − w_i) over u_i·x ≥ −alpha, Σ_i u_i·x = 1 + alpha − K·alpha has the solution
+    u_i = w_i + c_i·A_i⁻¹x with c_i = max(lam, −(alpha + m_i)/q_i), m_i = w_i·x, q_i = xᵀA_i⁻¹x. Sorting by
+    (alpha + m_i)/q_i finds the classes whose bound is not tight, and with them lam: O(K log K).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen.geometry import project_classes
+    >>> means, widths = np.array([0.9, 0.3, -2.0]), np.ones(3)
+    >>> shifted = means + project_classes(means, widths, alpha=0.0) * widths
+    >>> shifted  # a probability vector
+    array([0.8, 0.2, 0. ])
+    """
+    out = np.empty(len(means))
+    constraint_shifts(means, widths, alpha, out)
+    return out

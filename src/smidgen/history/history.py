@@ -1,9 +1,14 @@
-"""What happened in a run, round by round, whatever the loop and whichever road it was played by."""
+"""What happened in a run, round by round, whatever the loop and however it was played; and several runs side by side.
+
+Mistakes, regret and averages are defined once for all loops (`Outcomes`). The names of columns are those that frames,
+tables and notebooks show. Frames are those of pandas or polars; neither is needed unless it is asked for.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +17,364 @@ from numpy.typing import NDArray
 
 from smidgen import markup
 from smidgen.decision import FloatArray, IntArray
-from smidgen.errors import InvalidArgument
-from smidgen.history.columns import columns_of, summary_of
-from smidgen.history.frame import as_frame
-from smidgen.history.outcomes import Outcomes
-from smidgen.theory.losses import Loss
+from smidgen.errors import InvalidArgument, MissingExtra
+from smidgen.history.plots import Curve, average, draw
+from smidgen.theory import bounds
+from smidgen.theory.base import Linear, Loss
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+class Outcomes:
+    """The measures of a `History`, from its columns."""
+
+    if TYPE_CHECKING:
+        actions: Any
+        greedy: Any
+        truth: Any
+        loop: str
+        feedback: list[Any] | None
+        rewards: FloatArray | None
+        losses: FloatArray | None
+        best: FloatArray | None
+        best_losses: FloatArray | None
+        utility: FloatArray
+        better_utility: FloatArray
+        best_utility: FloatArray
+        alpha: float
+        loss: Loss | None
+        bound_on: str
+
+        def __len__(self) -> int: ...
+
+    @property
+    def mistakes(self) -> NDArray[np.bool_]:
+        """Of the label and the filter loop: whether what was shown was wrong.
+
+        On a labelled stream that is known of every round. Where a user answered, it is known of what was answered: a
+        label called wrong, or rewarded by less than one half; an item forwarded and not relevant (or heard to be
+        relevant and dropped).
+        """
+        if self.truth is not None:
+            return np.asarray(self.actions != self.truth)
+        if self.loop not in ("label", "filter") or self.feedback is None:
+            raise InvalidArgument(
+                f"a run of the {self.loop or 'rank'} loop has no mistakes", "look at regret or feedback"
+            )
+        if self.rewards is not None:
+            return np.asarray(self.rewards < 0.5)
+        wrong = _other if self.loop == "filter" else _wrong
+        return np.array([wrong(a, f) for a, f in zip(self.actions, self.feedback, strict=True)], np.bool_)
+
+    @property
+    def greedy_mistakes(self) -> NDArray[np.bool_]:
+        """Whether the greedy action would have been wrong."""
+        return np.asarray(self.greedy != self._known_truth())
+
+    @property
+    def cumulative_mistakes(self) -> IntArray:
+        """The number of mistakes up to each round."""
+        return np.cumsum(self.mistakes)
+
+    @property
+    def error_rate(self) -> float:
+        """The share of rounds with a mistake."""
+        return _mean(self.mistakes)
+
+    @property
+    def true_positives(self) -> int:
+        """Relevant items forwarded."""
+        return int((self.actions & self._known_truth()).sum())
+
+    @property
+    def false_positives(self) -> int:
+        """Irrelevant items forwarded."""
+        return int((self.actions & ~self._known_truth()).sum())
+
+    @property
+    def false_negatives(self) -> int:
+        """Relevant items dropped; nobody but the evaluator knows."""
+        return int((~self.actions & self._known_truth()).sum())
+
+    @property
+    def true_negatives(self) -> int:
+        """Irrelevant items dropped."""
+        return int((~self.actions & ~self._known_truth()).sum())
+
+    @property
+    def precision(self) -> float:
+        """The share of relevant items among those forwarded; 0 if none was forwarded."""
+        return self.true_positives / max(1, int(np.sum(self.actions)))
+
+    @property
+    def recall(self) -> float:
+        """The share of forwarded items among the relevant ones; 0 if none was relevant."""
+        return self.true_positives / max(1, int(self._known_truth().sum()))
+
+    @property
+    def f_measure(self) -> float:
+        """2·precision·recall/(precision + recall), 0 if both are."""
+        total = self.precision + self.recall
+        return 2.0 * self.precision * self.recall / total if total else 0.0
+
+    @property
+    def regret(self) -> FloatArray:
+        """How far each round fell short of the best there was.
+
+        U(x, y*) − U(x, y) where a utility is known; the highest reward on offer less the reward; of the tune loop
+        f_t(x_t) − f_t(x*), x* the best fixed point (a single round's can be negative).
+        """
+        if self.losses is not None and self.best_losses is not None:
+            return self.losses - self.best_losses
+        if self.rewards is not None and self.best is not None:
+            return self.best - self.rewards
+        self._need_utility()
+        return self.best_utility - self.utility
+
+    @property
+    def cumulative_regret(self) -> FloatArray:
+        """The sum of regrets up to each round: T·REG_T."""
+        return np.cumsum(self.regret)
+
+    @property
+    def average_regret(self) -> FloatArray:
+        """The mean of regrets up to each round: REG_T (eq. 4)."""
+        return average(self.regret)
+
+    @property
+    def loss_regret(self) -> FloatArray:
+        """c(U(x, y) − U(x, y*)) − c(0) per round, c the loss that was given (the linear one if none was)."""
+        loss = self.loss or Linear()
+        return np.asarray(loss(-self.regret) - loss(0.0))
+
+    @property
+    def cumulative_loss_regret(self) -> FloatArray:
+        """The sum of loss regrets up to each round: T·CREG_T."""
+        return np.cumsum(self.loss_regret)
+
+    @property
+    def average_loss_regret(self) -> FloatArray:
+        """The mean of loss regrets up to each round: CREG_T (eq. 15)."""
+        return average(self.loss_regret)
+
+    @property
+    def slacks(self) -> FloatArray:
+        """ξ_t of eq. 6, at the level `alpha`."""
+        self._need_utility()
+        return np.asarray(
+            bounds.slack(alpha=self.alpha, shown=self.utility, better=self.better_utility, best=self.best_utility)
+        )
+
+    @property
+    def average_slack(self) -> FloatArray:
+        """The mean of slacks up to each round."""
+        return average(self.slacks)
+
+    @property
+    def average_reward(self) -> float:
+        """The mean reward of what was shown."""
+        return _mean(self._need("rewards", self.rewards, "rewards"))
+
+    @property
+    def average_loss(self) -> FloatArray:
+        """Of the tune loop: the mean of losses up to each round."""
+        return average(self._need("losses", self.losses, "losses"))
+
+    @property
+    def clicks(self) -> IntArray:
+        """How many documents were clicked in each round, where users click."""
+        given = self.feedback
+        if not given or not all(hasattr(each, "documents") for each in given):
+            raise InvalidArgument("not every feedback of this run was clicks", "look at feedback")
+        return np.array([len(each) for each in given], np.int64)
+
+    @property
+    def has_utility(self) -> bool:
+        """Whether the utility of every round was measured."""
+        return len(self.utility) == len(self)
+
+    @property
+    def curve(self) -> Curve | None:
+        """What pictures show of the run, up to each round; None if nothing was measured."""
+        if self.losses is not None:
+            return Curve("average loss", self.average_loss)
+        if self.rewards is not None:
+            return Curve("average reward", average(self.rewards))
+        if self.has_utility:
+            return Curve(self.bound_on.replace("_", " "), getattr(self, self.bound_on), falls_by_factors=True)
+        if self.truth is not None or (self.loop in ("label", "filter") and self.feedback is not None):
+            return Curve("error rate", average(self.mistakes))
+        try:
+            return Curve("clicks per round", average(self.clicks))
+        except InvalidArgument:
+            return None
+
+    def _need_utility(self) -> None:
+        if not self.has_utility:
+            raise InvalidArgument(
+                "the run was played without a utility, so it has no regret",
+                "give utility=w_star, or a user that has a w_star",
+            )
+
+    def _known_truth(self) -> Any:
+        return self._need("truth", self.truth, "known answers")
+
+    def _need(self, field: str, value: Any, what: str) -> Any:
+        if getattr(self, field) is None or value is None:
+            raise InvalidArgument(
+                f"a run of the {self.loop or 'rank'} loop that was played in this way has no {what}",
+                "see which columns it has: history.columns",
+            )
+        return value
+
+
+def _mean(values: Any) -> float:
+    heard = values[~np.isnan(values)]
+    return float(np.mean(heard)) if len(heard) else 0.0
+
+
+def _wrong(label: Any, feedback: Any) -> bool:
+    """Whether feedback calls a label wrong: a bit that is false, or another label."""
+    return not feedback if isinstance(feedback, (bool, np.bool_)) else _other(label, feedback)
+
+
+def _other(action: Any, feedback: Any) -> bool:
+    """Whether feedback is another answer than the one given; no feedback is none."""
+    return feedback is not None and bool(feedback != action)
+
+
+#: Columns that are fields of a history, by their names in the singular.
+_FIELDS = {
+    "utility": "utility",
+    "better_utility": "better_utility",
+    "best_utility": "best_utility",
+    "reward": "rewards",
+    "propensity": "propensities",
+    "loss": "losses",
+    "base_loss": "base_losses",
+    "best_loss": "best_losses",
+}
+
+
+def columns_of(history: History) -> dict[str, Any]:
+    """One entry per round and column; arrays of numbers, or lists of plain values."""
+    made: dict[str, Any] = {"round": np.arange(1, len(history) + 1)}
+    made |= _spread("action", history.actions, history.labels)
+    if history.greedy is not None:
+        made |= _spread("greedy", history.greedy, history.labels)
+    if len(history.explored) == len(history):
+        made["explored"] = history.explored
+    if history.feedback is not None:
+        made |= _spread("feedback", history.feedback, None)
+    if history.truth is not None:
+        made |= _spread("truth", history.truth, history.labels)
+    if has_mistakes(history):
+        made["mistake"] = history.mistakes
+    for name, attribute in _FIELDS.items():
+        values = getattr(history, attribute)
+        if values is not None and len(values) == len(history):
+            made[name] = values
+    if history.rewards is not None and history.best is not None:
+        made["best_reward"] = history.best
+    if has_regret(history):
+        made["regret"], made["average_regret"] = history.regret, history.average_regret
+    if history.has_utility and history.loss is not None:
+        made["average_loss_regret"] = history.average_loss_regret
+    if history.has_utility:
+        made["slack"] = history.slacks
+    if history.bound is not None:
+        made["bound"] = history.bound
+    if has_clicks(history):
+        made["clicks"] = history.clicks
+    return made
+
+
+def summary_of(history: History) -> dict[str, float]:
+    """The run in a few numbers."""
+    made: dict[str, float] = {"rounds": len(history)}
+    if not len(history):
+        return made
+    if history.losses is not None:
+        made["average_loss"] = float(history.average_loss[-1])
+    if history.rewards is not None:
+        made["average_reward"] = history.average_reward
+    if has_mistakes(history):
+        made["error_rate"] = history.error_rate
+    if history.loop == "filter" or np.asarray(history.actions[:1]).dtype == np.bool_:
+        made["forwarded"] = float(np.mean(history.actions))
+        if history.truth is not None:
+            made |= {name: getattr(history, name) for name in ("precision", "recall", "f_measure")}
+    if has_regret(history):
+        made["average_regret"] = float(history.average_regret[-1])
+    if history.has_utility and history.loss is not None:
+        made["average_loss_regret"] = float(history.average_loss_regret[-1])
+    if history.bound is not None:
+        made["bound"] = float(history.bound[-1])
+    if has_clicks(history):
+        made["clicks"] = float(history.clicks.mean())
+    if len(history.explored) == len(history):
+        made["explored"] = float(history.explored.mean())
+    return made
+
+
+def has_mistakes(history: History) -> bool:
+    """Whether it is known which rounds went wrong."""
+    return history.truth is not None or (history.loop in ("label", "filter") and history.feedback is not None)
+
+
+def has_regret(history: History) -> bool:
+    """Whether the best of each round is known."""
+    by_loss = history.losses is not None and history.best_losses is not None
+    return by_loss or history.has_utility or (history.rewards is not None and history.best is not None)
+
+
+def has_clicks(history: History) -> bool:
+    """Whether every feedback was clicks."""
+    return bool(history.feedback) and all(hasattr(each, "documents") for each in history.feedback or ())
+
+
+def _spread(name: str, values: Any, labels: list[Any] | None) -> dict[str, Any]:
+    """A column; of values by name (knobs) one column each."""
+    if labels is not None:
+        return {name: [labels[i] for i in np.asarray(values).tolist()]}
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return {name: values}
+    first = next(iter(values), None)
+    if isinstance(first, Mapping):
+        return {f"{name}.{key}": [plain(each.get(key)) for each in values] for key in first}
+    return {name: [plain(each) for each in values]}
+
+
+def plain(value: Any) -> Any:
+    """A value that frames of every kind can hold: a number, a text, or a list of them."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping, Iterator)):
+        return [plain(each) for each in value]
+    return repr(value)
+
+
+LIBRARIES = ("pandas", "polars")
+
+
+def as_frame(columns: Mapping[str, Any], library: str | None) -> Any:
+    """A frame with these columns: of the library asked for, or of pandas if it is there, else of polars."""
+    if library is not None and library not in LIBRARIES:
+        raise InvalidArgument(f"library is {library!r}", 'say "pandas" or "polars", or leave it out')
+    for name in LIBRARIES if library is None else (library,):
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue
+        return module.DataFrame(dict(columns)) if name == "pandas" else module.DataFrame(dict(columns), strict=False)
+    wanted = "pandas or polars" if library is None else library
+    raise MissingExtra(
+        f"a frame needs {wanted}", f"pip install {library or 'pandas'}, or take history.columns, which are arrays"
+    )
+
 
 #: Fields with one entry per round.
 _BY_ROUND = (
@@ -190,8 +545,6 @@ class History(Outcomes):
         matplotlib.axes.Axes
             The figure is ``axes.figure``.
         """
-        from smidgen.history.plots import draw
-
         return draw({self.learner or "run": self}, path, ax=ax)
 
     def at(self, checkpoints: Sequence[int] | IntArray) -> dict[str, FloatArray]:
@@ -238,3 +591,109 @@ def _concatenated(columns: list[Any]) -> Any:
     if any(isinstance(column, list) for column in columns):
         return [entry for column in columns for entry in column]
     return np.concatenate(columns)
+
+
+class Comparison(Mapping[str, History]):
+    """The histories of several learners on the same stream, by name: a table, a frame and a picture of them.
+
+    Parameters
+    ----------
+    histories
+        The runs by name, in the order in which they are shown.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> stream = smidgen.data.label_stream(rounds=500)
+    >>> told = smidgen.compare(
+    ...     {
+    ...         "by confidence": smidgen.Confidit(dim=6, n_classes=3),
+    ...         "by chance": smidgen.Banditron(dim=6, n_classes=3),
+    ...     },
+    ...     stream,
+    ... )
+    >>> list(told)
+    ['by confidence', 'by chance']
+    >>> told["by confidence"].error_rate < told["by chance"].error_rate
+    True
+    >>> list(told.to_frame().columns)
+    ['learner', 'class', 'rounds', 'error_rate', 'explored']
+    """
+
+    def __init__(self, histories: Mapping[str, History]) -> None:
+        self._histories = dict(histories)
+        if not self._histories:
+            raise InvalidArgument("there is nothing to compare", "give at least one run")
+
+    def __getitem__(self, name: str) -> History:
+        return self._histories[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._histories)
+
+    def __len__(self) -> int:
+        return len(self._histories)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """One entry per learner: its name, its class, and the numbers of `History.summary`; None where it has none."""
+        told = [history.summary for history in self.values()]
+        names = list(dict.fromkeys(name for summary in told for name in summary))
+        classes = [history.learner for history in self.values()]
+        return {"learner": list(self), "class": classes, **{n: [each.get(n) for each in told] for n in names}}
+
+    def to_frame(self, library: str | None = None, *, rounds: bool = False) -> Any:
+        """One row per learner, in a few numbers; or, with ``rounds``, one row per learner and round.
+
+        Parameters
+        ----------
+        library
+            "pandas" or "polars"; by default pandas, if it is there, else polars.
+        rounds
+            Whether to give every round: the columns of `History.to_frame` behind the name of the learner.
+        """
+        return as_frame(self._rounds() if rounds else self.columns, library)
+
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, ax: Axes | None = None, title: str | None = None
+    ) -> Axes:
+        """Draw one curve per learner, and its bound where it has one; save to ``path`` if given.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The figure is ``axes.figure``.
+        """
+        return draw(self._histories, path, ax=ax, title=title)
+
+    def __repr__(self) -> str:
+        columns = self.columns
+        heads = [name.replace("_", " ") for name in columns]
+        rows = [[_cell(value) for value in row] for row in zip(*columns.values(), strict=True)]
+        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in (heads, *rows))
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        columns = self.columns
+        heads = [name.replace("_", " ") for name in columns]
+        rows = (list(map(_cell, row)) for row in zip(*columns.values(), strict=True))
+        return markup.table(f"{len(self)} learners on the same stream", heads, rows)
+
+    def _rounds(self) -> dict[str, list[Any]]:
+        """The rounds of all runs, one below the other."""
+        parts = {name: history.columns for name, history in self.items()}
+        names = list(dict.fromkeys(column for part in parts.values() for column in part))
+        whole: dict[str, list[Any]] = {"learner": [name for name, part in parts.items() for _ in part["round"]]}
+        for column in names:
+            whole[column] = []
+            for part in parts.values():
+                values = part.get(column, [None] * len(part["round"]))
+                whole[column] += values.tolist() if isinstance(values, np.ndarray) else list(values)
+        return whole
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

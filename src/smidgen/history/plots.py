@@ -1,4 +1,4 @@
-"""Pictures of runs."""
+"""Curves of runs, and their pictures."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import io
 import os
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, MissingExtra
-from smidgen.history.outcomes import average
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from smidgen.history.history import History
 
 COLOURS = (
     "#1f6f8b",
@@ -33,8 +31,36 @@ COLOURS = (
 )
 
 
+class Curve(NamedTuple):
+    """What a run is judged by: its name, its values, and whether they fall by factors."""
+
+    name: str
+    values: FloatArray
+    falls_by_factors: bool = False
+
+
+class _Run(Protocol):
+    """What is drawn of a `History`."""
+
+    @property
+    def curve(self) -> Curve | None: ...
+    @property
+    def bound(self) -> FloatArray | None: ...
+    @property
+    def bound_note(self) -> str: ...
+    @property
+    def points(self) -> Any: ...
+    @property
+    def base_points(self) -> Any: ...
+    @property
+    def base_losses(self) -> FloatArray | None: ...
+    @property
+    def best_losses(self) -> FloatArray | None: ...
+    def __len__(self) -> int: ...
+
+
 def draw(
-    histories: Mapping[str, History],
+    histories: Mapping[str, _Run],
     path: str | os.PathLike[str] | None = None,
     *,
     ax: Axes | None = None,
@@ -79,7 +105,15 @@ def draw(
     return axes
 
 
-def _hindsight(axes: Axes, histories: Mapping[str, History]) -> None:
+def average(values: Any) -> FloatArray:
+    """The mean of the values up to each; what is not a number was not heard, and does not count."""
+    unheard = np.isnan(values)
+    if not unheard.any():
+        return np.asarray(np.cumsum(values) / np.arange(1, len(values) + 1))
+    return np.asarray(np.cumsum(np.where(unheard, 0.0, values)) / np.maximum(1, np.cumsum(~unheard)))
+
+
+def _hindsight(axes: Axes, histories: Mapping[str, _Run]) -> None:
     """Of the tune loop: base points, if there is one run, and the best fixed point."""
     runs = [history for history in histories.values() if history.best_losses is not None]
     if not runs:

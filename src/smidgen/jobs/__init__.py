@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from smidgen.errors import InvalidArgument
-from smidgen.jobs.here import Here
-from smidgen.jobs.on_ray import OnRay
-from smidgen.jobs.processes import Processes, Told
+from smidgen.jobs.processes import InProcess, Processes, Told
+from smidgen.jobs.ray import OnRay
 from smidgen.jobs.task import Task, WorkFailed
 
 __all__ = ["Backend", "Task", "WorkFailed", "answers", "backend"]
@@ -33,7 +32,7 @@ def backend(name: str, jobs: int) -> Backend:
         raise InvalidArgument(f"the backend is {name!r}", f"choose {' or '.join(BACKENDS)}")
     if jobs < 1:
         raise InvalidArgument(f"jobs is {jobs}", "give how many tasks are done at a time, 1 or more")
-    return Here() if name == "processes" and jobs == 1 else BACKENDS[name](jobs)
+    return InProcess() if name == "processes" and jobs == 1 else BACKENDS[name](jobs)
 
 
 def answers(where: Backend, tasks: Sequence[Task], progress: Callable[[int], None] | None = None) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Tasks in processes of this machine. What crosses are lines of JSON and the bytes of answers, over pipes."""
+"""Tasks in processes of this machine, or in this one. Lines of JSON and the bytes of answers cross, over pipes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from smidgen.jobs.task import Task, WorkFailed, heard
+from smidgen.jobs.task import Task, WorkFailed, load_error
 
 #: What comes of a task: its place in the list, and how far it is, or its answer.
 Told = tuple[int, int | bytes]
@@ -49,7 +49,7 @@ class Processes:
                         worker.begin(waiting.pop(), said)
                     yield place, answer
                 else:
-                    raise heard(told)
+                    raise load_error(told)
         finally:
             for worker in workers:
                 worker.end()
@@ -95,3 +95,13 @@ class _Child:
             "a process that worked has died", "look whether memory was short; with --jobs 1 everything stays in one"
         )
         said.put((self, {"error": "", "problem": died.problem, "hint": died.hint}, b""))
+
+
+class InProcess:
+    """Only the present process."""
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
+        """Do tasks; tell how far each is, and its answer."""
+        for place, task in enumerate(tasks):
+            for said in task.run():
+                yield place, said

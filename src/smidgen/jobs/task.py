@@ -49,7 +49,7 @@ def function(name: str) -> Work:
     return found
 
 
-def told(error: BaseException) -> dict[str, str]:
+def dump_error(error: BaseException) -> dict[str, str]:
     """An error as JSON; of ours, the class and both its parts."""
     if isinstance(error, SmidgenError):
         kind = type(error)
@@ -57,7 +57,7 @@ def told(error: BaseException) -> dict[str, str]:
     return {"error": "", "problem": f"{type(error).__name__}: {error}", "hint": "what is above says where"}
 
 
-def heard(told: dict[str, str]) -> SmidgenError:
+def load_error(told: dict[str, str]) -> SmidgenError:
     """The error that `told` tells of: of the same class, if it is one of ours."""
     module, _, name = told["error"].partition(":")
     if module.startswith("smidgen"):

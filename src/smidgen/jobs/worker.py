@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from smidgen.jobs.task import Task, told
+from smidgen.jobs.task import Task, dump_error
 
 
 def main() -> None:
@@ -46,9 +46,9 @@ def _work(line: bytes, out: BinaryIO) -> None:
             else:
                 _say(out, {"at": each})
     except Exception as error:  # whatever a task does: the one who asked is told
-        if not told(error)["error"]:
+        if not dump_error(error)["error"]:
             traceback.print_exc()
-        _say(out, told(error))
+        _say(out, dump_error(error))
         return
     _say(out, {"answer": len(answer)}, answer)
 

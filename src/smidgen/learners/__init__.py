@@ -1,11 +1,11 @@
 """The algorithms, one file each, grouped by loop."""
 
 from smidgen.learners import choose, coactive, filter, label, rank, tune
-from smidgen.learners.base import Learner, load
-from smidgen.learners.card import Card, Feedback, Loop, Recommended, cards, learners, register
-from smidgen.learners.guests import bring, discover
+from smidgen.learners.base import Learner, cards, learners, load, register
+from smidgen.learners.card import Card, Feedback, Loop, Recommended
+from smidgen.learners.pipeline import Pipeline
+from smidgen.learners.plugins import bring, discover
 from smidgen.learners.recommended import recommended
-from smidgen.learners.records import Pipeline
 
 __all__ = [
     "Card",

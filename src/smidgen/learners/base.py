@@ -1,28 +1,202 @@
-"""The two verbs, and what surrounds them: numbering, admission, saving."""
+"""The two verbs, and what surrounds them: numbering, admission, registration, saving and loading.
+
+A checksum finds damage in a saved learner, not malice. So nothing is made before its size is known to fit the file,
+every array must have the dtype and the shape of a fresh learner's, and whatever a constructor says is said in terms of
+the file. What comes back to a learner is checked here too: the row of a decision, a reward for what was shown.
+"""
 
 from __future__ import annotations
 
+import importlib
+import math
 import os
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from smidgen import checks, markup, records
+from smidgen import checks, markup, serialization
 from smidgen.decision import Decision, FloatArray
-from smidgen.errors import AlreadyLearnt, DecisionMismatch, InvalidArgument, NotFinite, NotSaveable, NotTeachable
-from smidgen.learners import briefs, storage
+from smidgen.errors import (
+    FOREIGN,
+    AlreadyLearnt,
+    CorruptFile,
+    DecisionMismatch,
+    InvalidArgument,
+    InvalidFeedback,
+    InvalidRecord,
+    MissingExtra,
+    NotFinite,
+    NotSaveable,
+    NotTeachable,
+    SmidgenError,
+)
+from smidgen.features import Row, as_row
+from smidgen.features.row import DOUBLE
+from smidgen.learners import saving
 from smidgen.learners.card import Card
 from smidgen.learners.guard import Guard
-from smidgen.learners.revival import check_shapes, revive
+from smidgen.learners.plugins import discover
+from smidgen.learners.saving import Header
 from smidgen.learners.sizes import LABEL, n_labels
 from smidgen.settings import VERSION, Versioned, asked_for, defaults_at, equal, fingerprint
 from smidgen.state import LearntNumbers
+
+#: A learner of no more bytes than this is made at once, whatever the size of its file.
+SMALL = 1 << 24
+_HINT = "give what Learner.save wrote; if it was that, restore it from a copy"
+_FEW = ((4, 4), (8, 4), (4, 8))  # features and classes of learners to measure by
+#: The settings that say how large a learner is; of arrays among the settings it is their extents.
+_SIZES = {"dim": "features", "n_classes": "classes", "labels": "classes"}
+
+
+def load_state(header: Header, arrays: dict[str, NDArray[Any]], size: int, source: str) -> Learner:
+    """The learner that a file of ``size`` bytes holds; ``source`` is its name in refusals."""
+    if header.kind not in learners:
+        discover()
+    if header.kind not in learners:
+        raise NotSaveable(
+            f"{source} holds a {header.kind}, which is not registered", "import the module that defines it"
+        )
+    cls = learners[header.kind]
+    if header.settings_version > cls.settings_version or header.state_version > cls.state_version:
+        raise NotSaveable(f"{source} holds a {header.kind} of a newer smidgen", "upgrade smidgen to read it")
+    try:
+        _refuse_swollen(cls, header, size, source)
+        learner = _made(cls, header, header.params)
+        _fill(learner, header, {name: np.array(array) for name, array in arrays.items()})
+    except (NotSaveable, CorruptFile, MissingExtra):
+        raise
+    except SmidgenError as error:
+        raise CorruptFile(f"{source} is a damaged saved learner: {error.problem}", _HINT) from error
+    except FOREIGN as error:
+        raise CorruptFile(f"{source} is a damaged saved learner: {error!r}", _HINT) from error
+    return learner
+
+
+def _made(cls: type[Learner], header: Header, params: Mapping[str, Any]) -> Learner:
+    try:
+        settings = serialization.unpack(dict(params))
+    except InvalidRecord as error:  # a structure of somebody's own
+        raise NotSaveable(f"the settings of the {cls.__name__} cannot be read: {error.problem}", error.hint) from error
+    return cls.at(header.settings_version, **settings)
+
+
+def _fill(learner: Learner, header: Header, arrays: dict[str, NDArray[Any]]) -> None:
+    learnt = LearntNumbers.from_ranges(arrays.pop("learnt"))
+    guard = arrays.pop("guard", None)
+    if header.decided < learnt.end - 1:
+        raise InvalidRecord(f"decision {learnt.end - 1} was learnt and {header.decided} were made", _HINT)
+    state, notes = learner._upgrade(header.state_version, arrays, serialization.unpack(header.notes))
+    learner._take_notes(notes)
+    learner._check_state(state)
+    learner._learnt, learner._decided, learner._taught = learnt, header.decided, header.taught
+    learner._restore(state)
+    if guard is not None:
+        learner._guard = Guard.of(learner, guard)
+
+
+def check_shapes(fresh: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse arrays that do not fit a learner: other names, dtypes or extents. An extent that begins at 0 may grow."""
+    if fresh.keys() != state.keys():
+        raise InvalidRecord(f"it has the arrays {sorted(state)} and must have {sorted(fresh)}", _HINT)
+    for name, like in fresh.items():
+        array = state[name]
+        if array.shape == like.shape and array.dtype == like.dtype:
+            continue
+        grown = array.ndim == like.ndim and all(b in (a, 0) for a, b in zip(array.shape, like.shape, strict=True))
+        if not grown or array.dtype != like.dtype:
+            raise InvalidRecord(f"{name} is a {array.dtype} of {array.shape} and must fit {like.shape}", _HINT)
+
+
+def _refuse_swollen(cls: type[Learner], header: Header, size: int, source: str) -> None:
+    """Refuse settings whose learner would be far larger than its file: by the shapes of small ones.
+
+    Extents grow as the features and the classes do, so three small learners tell those of the large one.
+    """
+    sizes = {"features": 0, "classes": 1}
+    _measure(header.params, sizes)
+    features, classes = sizes["features"], sizes["classes"]
+    if 8 * classes * features * features <= SMALL:
+        return
+    try:
+        small = [_shapes(_made(cls, header, _resized(header.params, *few))) for few in _FEW]
+        bytes_ = sum(
+            width * math.prod(_extent(few, features, classes) for few in zip(one, more, wider, strict=True))
+            for (width, one), (_, more), (_, wider) in zip(*small, strict=True)
+        )
+    except (SmidgenError, *FOREIGN):
+        bytes_ = 8 * classes * features * features
+    bytes_ = min(bytes_, _told_size(cls, header.params, features))
+    if bytes_ + 8 * classes > SMALL + 4 * size:
+        raise CorruptFile(
+            f"{source} is a damaged saved learner: {size:,} bytes for {features:,} features and {classes:,} classes",
+            _HINT,
+        )
+
+
+def _told_size(cls: type[Learner], packed: Mapping[str, Any], features: int) -> float:
+    """What the card says of the size, of a learner inside another too, without making any; infinity if it cannot."""
+    inside = packed.get("learner")
+    kind = inside.get(serialization.TAG) if isinstance(inside, dict) else None
+    if isinstance(inside, dict) and isinstance(kind, str) and kind in learners:
+        return _told_size(learners[kind], inside, features) + 1_000 * features
+    given = {name: value for name, value in packed.items() if name not in (serialization.TAG, VERSION)}
+    if not isinstance(given.get("dim"), int):
+        return math.inf
+    try:
+        return cls.card.size({**defaults_at(cls, packed.get(VERSION, cls.settings_version)), **given})
+    except (SmidgenError, *FOREIGN):
+        return math.inf
+
+
+def _extent(small: tuple[int, ...], features: int, classes: int) -> int:
+    """An extent that is known for a few features and classes, for many."""
+    base, more, wider = small
+    return base + (more - base) * -(-(features - 4) // 4) + (wider - base) * -(-(classes - 4) // 4)
+
+
+def _shapes(learner: Learner) -> list[tuple[int, tuple[int, ...]]]:
+    return [(array.itemsize, array.shape) for array in learner._state().values() if array.ndim]
+
+
+def _measure(packed: dict[str, Any], sizes: dict[str, int]) -> None:
+    """The largest number of features and of classes among packed settings."""
+    for name, value in packed.items():
+        if isinstance(value, dict):
+            _measure(value, sizes)
+        elif isinstance(value, list):
+            if name == "shape":
+                sizes["features"] = max(sizes["features"], *(n for n in value if isinstance(n, int)), 0)
+            elif name in _SIZES:
+                sizes[_SIZES[name]] = max(sizes[_SIZES[name]], len(value))
+            for item in value:
+                if isinstance(item, dict):
+                    _measure(item, sizes)
+        elif name in _SIZES and isinstance(value, int):
+            sizes[_SIZES[name]] = max(sizes[_SIZES[name]], value)
+
+
+def _resized(value: Any, features: int, classes: int, name: str = "") -> Any:
+    """Packed settings with small sizes in place of the large ones."""
+    if isinstance(value, dict) and value.get(serialization.TAG) == "array":
+        array = serialization.unpack(value)
+        return serialization.pack(array[tuple(slice(features) for _ in array.shape)])
+    if isinstance(value, dict):
+        return {key: _resized(item, features, classes, key) for key, item in value.items()}
+    if isinstance(value, list):
+        kept = value[:classes] if name in _SIZES else value
+        return [_resized(item, features, classes) for item in kept]
+    if isinstance(value, int) and name in _SIZES:
+        return features if _SIZES[name] == "features" else classes
+    return value
+
 
 #: What a learner remembers, as arrays.
 State: TypeAlias = dict[str, NDArray[Any]]
@@ -241,16 +415,16 @@ class Learner(Versioned, ABC):
 
         `smidgen.load` gives back a learner that continues bit for bit.
         """
-        storage.write(path, self.to_bytes())
+        saving.write_file(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """What `save` writes; `Learner.from_bytes` gives back a learner that continues bit for bit."""
         try:
-            params = records.pack(self._asked)
-            notes = records.pack(self._notes())
+            params = serialization.pack(self._asked)
+            notes = serialization.pack(self._notes())
         except NotSaveable as error:
             raise NotSaveable(f"{type(self).__name__} cannot be saved: {error.problem}", error.hint) from error
-        header = storage.Header(
+        header = saving.Header(
             kind=self._kind,
             settings_version=self.built_at,
             state_version=self.state_version,
@@ -260,13 +434,13 @@ class Learner(Versioned, ABC):
             notes=notes,
         )
         more = {} if self._guard is None else {"guard": self._guard.array(self)}
-        return storage.encode(header, {"learnt": self._learnt.ranges(), **more, **self._state()})
+        return saving.encode_learner(header, {"learnt": self._learnt.ranges(), **more, **self._state()})
 
     @staticmethod
     def from_bytes(content: bytes, source: str = "the record") -> Learner:
         """Read what `to_bytes` gave; ``source`` is its name in refusals."""
-        header, arrays = storage.decode(content, source)
-        return revive(header, arrays, len(content), source)
+        header, arrays = saving.decode_learner(content, source)
+        return load_state(header, arrays, len(content), source)
 
     def brief(self, decision: Decision) -> bytes:
         """A decision of this learner in as few bytes as `recall` needs: for logs that hold millions of them.
@@ -281,15 +455,15 @@ class Learner(Versioned, ABC):
         True
         """
         self._refuse_foreign(decision)
-        return briefs.write(decision)
+        return saving.write_brief(decision)
 
     def recall(self, content: bytes | memoryview) -> Decision:
         """The decision that `brief` wrote, of this learner or of a twin."""
-        return briefs.read(content, self._kind, self._settings)
+        return saving.read_brief(content, self._kind, self._settings)
 
     def recall_many(self, contents: Sequence[bytes]) -> list[Decision]:
         """What `recall` gives of each, sooner."""
-        return briefs.read_many(contents, self._kind, self._settings)
+        return saving.read_briefs(contents, self._kind, self._settings)
 
     def adopt(self, decision: Decision) -> Decision:
         """A decision of this learner as it was before some of its settings changed, as one of its own."""
@@ -362,7 +536,7 @@ class Learner(Versioned, ABC):
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
 
     def _notes(self) -> dict[str, Any]:
-        """What is remembered beside the arrays: values that `smidgen.records` can write."""
+        """What is remembered beside the arrays: values that `smidgen.serialization` can write."""
         return {}
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
@@ -430,3 +604,80 @@ def load(path: str | os.PathLike[str]) -> Learner:
     PreferencePerceptron(dim=2, seed=0)
     """
     return Learner.from_bytes(Path(path).read_bytes(), str(path))
+
+
+L = TypeVar("L", bound=type[Learner])
+#: Every learner that is registered, by the name of its class.
+learners: dict[str, type[Learner]] = {}
+#: Their cards.
+cards: dict[str, Card] = {}
+
+
+def register(card: Card) -> Callable[[L], L]:
+    """Enter a learner under its class name; ``cls.card`` is its card.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> @smidgen.register(smidgen.Card(loop="choose", feedback="better", example={"dim": 2}))
+    ... class Contrary(smidgen.PreferencePerceptron):
+    ...     '''One of yours.'''
+    >>> Contrary.card.loops
+    ('choose',)
+    >>> del smidgen.learners.learners["Contrary"], smidgen.learners.cards["Contrary"]  # so that no other page sees it
+    """
+
+    def enter(cls: L) -> L:
+        name = cls.__name__
+        if name in learners and not serialization.same_class(learners[name], cls):
+            raise InvalidArgument(
+                f"a learner called {name} is registered already, by {learners[name].__module__}",
+                "give the class another name",
+            )
+        serialization.structure(cls)
+        cls.card = card
+        learners[name], cards[name] = cls, card
+        return cls
+
+    return enter
+
+
+def discover_package(package: str) -> dict[str, type[Learner]]:
+    """Import every file of a package, and give the learners that they register, by name."""
+    home = importlib.import_module(package)
+    for each in pkgutil.iter_modules(home.__path__):
+        importlib.import_module(f"{package}.{each.name}")
+    return {name: cls for name, cls in learners.items() if cls.__module__.startswith(f"{package}.")}
+
+
+def kept_row(decision: Decision, dim: int, dtype: DTypeLike = DOUBLE) -> Row:
+    """The features that a decision was made on, if they are of our kind."""
+    row = decision.context
+    if not isinstance(row, Row):
+        raise DecisionMismatch(f"decision {decision.id} holds a {type(row).__name__}, not a row", "give it whole")
+    return row if row.dim == dim and row.values.dtype == dtype else as_row(row, dim, dtype)
+
+
+def as_reward(feedback: Any) -> float:
+    """Check a reward."""
+    if type(feedback) is float and 0.0 <= feedback <= 1.0:
+        return feedback
+    hint = "give a number from 0 (worst) to 1 (best); map other ranges linearly"
+    if isinstance(feedback, (bool, np.bool_)) or not isinstance(feedback, (int, float, np.integer, np.floating)):
+        raise InvalidFeedback(f"the reward is {feedback!r} and must be a number in [0, 1]", hint)
+    if not 0.0 <= feedback <= 1.0:  # NaN too
+        raise InvalidFeedback(f"the reward is {feedback!r} and must be in [0, 1]", hint)
+    return float(feedback)
+
+
+def as_bit_or_reward(feedback: Any) -> float:
+    """Check what says how right a label was: True, False, or a reward."""
+    if feedback is True or feedback is False or isinstance(feedback, np.bool_):
+        return 1.0 if feedback else 0.0
+    try:
+        return as_reward(feedback)
+    except InvalidFeedback as error:
+        raise InvalidFeedback(
+            f"the feedback is {feedback!r} and must be True (the label was right), False, or a reward in [0, 1]",
+            "compare the label with the truth, or use a full-information learner to give the label itself",
+        ) from error

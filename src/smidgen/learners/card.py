@@ -1,7 +1,8 @@
-"""The list of algorithms: every learner registers itself with a card that people and programs read.
+"""What people and programs read of an algorithm: every learner registers itself with a card.
 
 What a learner is stands here, beside its class, once. The service, the adapters, the benchmarks, the command line, the
-docs and the dashboard read the card; no other room names a learner.
+docs and the dashboard read the card; no other room names a learner. The table of all cards is here too, for the
+terminal, for programs and for the docs.
 """
 
 from __future__ import annotations
@@ -10,17 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from smidgen import records, registry
+import msgspec
+
 from smidgen.errors import InvalidArgument
 from smidgen.learners.sizes import vectors
 from smidgen.theory import theorems
 
 if TYPE_CHECKING:
-    from smidgen.learners.base import Learner
-
-L = TypeVar("L", bound="type[Learner]")
+    from rich.console import RenderableType
 
 
 class Loop(StrEnum):
@@ -162,34 +162,61 @@ class Card:
 
 #: Loops of others, which cards may name too.
 guest_loops: set[str] = set()
-learners: dict[str, type[Learner]] = {}
-cards: dict[str, Card] = {}
 
 
-def register(card: Card) -> Callable[[L], L]:
-    """Enter a learner under its class name; ``cls.card`` is its card.
+COLUMNS = ("loop", "feedback", "paper", "bound", "cost")
+TITLES = {"bound": "average regret", "cost": "cost per round"}
+WIDE = 140
 
-    Examples
-    --------
-    >>> import smidgen
-    >>> @smidgen.register(smidgen.Card(loop="choose", feedback="better", example={"dim": 2}))
-    ... class Contrary(smidgen.PreferencePerceptron):
-    ...     '''One of yours.'''
-    >>> Contrary.card.loops
-    ('choose',)
-    >>> del smidgen.learners.learners["Contrary"], smidgen.learners.cards["Contrary"]  # so that no other page sees it
-    """
 
-    def enter(cls: L) -> L:
-        name = cls.__name__
-        if name in learners and not registry.same_class(learners[name], cls):
-            raise InvalidArgument(
-                f"a learner called {name} is registered already, by {learners[name].__module__}",
-                "give the class another name",
-            )
-        records.structure(cls)
-        cls.card = card
-        learners[name], cards[name] = cls, card
-        return cls
+def in_order(cards: Mapping[str, Card], loop: str | None = None) -> dict[str, Card]:
+    """The algorithms (of one loop) in the order of their papers."""
+    known = [str(each) for each in Loop]
+    place = {each: i for i, each in enumerate(known)}  # loops of others come last
+    rows = sorted(cards.items(), key=lambda row: (place.get(row[1].loops[0], len(known)), row[1].paper))
+    return {name: card for name, card in rows if loop is None or loop in card.loops}
 
-    return enter
+
+def learner_table(cards: Mapping[str, Card], width: int) -> RenderableType:
+    """The algorithms for a terminal: a table if it is wide, else one paragraph each."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    if width < WIDE:
+        paragraphs: list[RenderableType] = []
+        for name, card in cards.items():
+            fields = Table.grid(padding=(0, 2))
+            for column in COLUMNS:
+                fields.add_row(f"  [dim]{TITLES.get(column, column)}[/dim]", _cell(card, column))
+            paragraphs += [Text(name, style="bold", no_wrap=True, overflow="ignore"), fields]
+        return Group(*paragraphs)
+    table = Table(title=f"{len(cards)} learners", title_justify="left", show_lines=True)
+    table.add_column("learner", style="bold", no_wrap=True)
+    for column in COLUMNS:
+        table.add_column(TITLES.get(column, column))
+    for name, card in cards.items():
+        table.add_row(name, *(_cell(card, column) for column in COLUMNS))
+    return table
+
+
+def learner_json(cards: Mapping[str, Card]) -> str:
+    """The algorithms as a JSON array."""
+    rows = [{"learner": name} | {column: _cell(card, column) for column in COLUMNS} for name, card in cards.items()]
+    return msgspec.json.format(msgspec.json.encode(rows), indent=2).decode()
+
+
+def learner_markdown(cards: Mapping[str, Card]) -> str:
+    """The algorithms as a Markdown table."""
+    lines = ["| learner | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
+    lines += [
+        f"| `{name}` | " + " | ".join(_cell(card, column).replace("|", "\\|") for column in COLUMNS) + " |"
+        for name, card in cards.items()
+    ]
+    return "\n".join(lines)
+
+
+def _cell(card: Card, column: str) -> str:
+    if column == "loop":
+        return ", ".join(card.loops)
+    return card.feedback_in_words if column == "feedback" else str(getattr(card, column))

@@ -10,23 +10,21 @@ import math
 from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision, FloatArray
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidRecord, NotSaveable, SmidgenError
 from smidgen.features import Row
-from smidgen.features.lengths import longest as longest_of
-from smidgen.features.lengths import longest_row
+from smidgen.features.rows import longest as longest_of
+from smidgen.features.rows import longest_row
+from smidgen.serialization import UNREADABLE
+from smidgen.state import LearntNumbers
 from smidgen.structures import Choice, Ranking, structured
-
-if TYPE_CHECKING:
-    from smidgen.learners.base import Learner
 
 #: So many rows are kept, and learnt anew under the bound once they are together.
 FIRST = 20
@@ -133,6 +131,23 @@ class _Saved(msgspec.Struct, array_like=True):
 _saved = msgspec.msgpack.Decoder(_Saved)
 
 
+class _Guarded(Protocol):
+    """What a guard needs of a `Learner`."""
+
+    _learnt: LearntNumbers
+
+    def fresh(self) -> Self: ...
+    def start(self) -> dict[str, NDArray[Any]]: ...
+    def brief(self, decision: Decision) -> bytes: ...
+    def recall(self, content: bytes | memoryview) -> Decision: ...
+    def _learn(self, decision: Decision, feedback: Any) -> None: ...
+    def _state(self) -> dict[str, NDArray[Any]]: ...
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
+    def _notes(self) -> dict[str, Any]: ...
+    def _take_notes(self, notes: Mapping[str, Any]) -> None: ...
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None: ...
+
+
 class Guard:
     """Scales down the rows that a learner learns from, where they are far longer than the usual.
 
@@ -155,7 +170,7 @@ class Guard:
         """Keep what the learner begins with, until its first decisions need not be learnt anew."""
         self._start = {name: array.copy() for name, array in start.items()}
 
-    def learn(self, learner: Learner, decision: Decision, feedback: Any) -> None:
+    def learn(self, learner: _Guarded, decision: Decision, feedback: Any) -> None:
         """Let the learner take its step, under the bound; a refusal leaves everything as it was."""
         length = longest(decision.context)
         if not self._settled:
@@ -200,7 +215,7 @@ class Guard:
             return decision
         return msgspec.structs.replace(decision, context=scaled(decision.context, usual))
 
-    def _keep(self, learner: Learner, decision: Decision, feedback: Any, length: float) -> None:
+    def _keep(self, learner: _Guarded, decision: Decision, feedback: Any, length: float) -> None:
         self._kept.append((decision, feedback))
         self._bytes += _bytes(decision.context)
         if length > 0.0:
@@ -209,7 +224,7 @@ class Guard:
         if self._seen >= FIRST or self._bytes > KEPT_BYTES:
             self._settle(learner)
 
-    def _settle(self, learner: Learner) -> None:
+    def _settle(self, learner: _Guarded) -> None:
         """Learn the first decisions anew, under the bound that they set."""
         bounded = [self._bounded(decision, longest(decision.context)) for decision, _ in self._kept]
         if any(mine is not theirs for mine, (theirs, _) in zip(bounded, self._kept, strict=True)):
@@ -226,15 +241,15 @@ class Guard:
         self._kept.clear()
         self._settled, self._bytes, self._seen, self._start = True, 0, 0, None
 
-    def array(self, learner: Learner) -> NDArray[np.uint8]:
+    def array(self, learner: _Guarded) -> NDArray[np.uint8]:
         """All that it remembers, as bytes."""
-        kept = [(learner.brief(decision), records.encode(feedback)) for decision, feedback in self._kept]
-        start = None if self._start is None else records.encode(self._start)
+        kept = [(learner.brief(decision), serialization.encode(feedback)) for decision, feedback in self._kept]
+        start = None if self._start is None else serialization.encode(self._start)
         told = _Saved(self.scaled, self._settled, self._lengths.pairs(), kept, start)
         return np.frombuffer(msgspec.msgpack.encode(told), np.uint8)
 
     @classmethod
-    def of(cls, learner: Learner, array: NDArray[Any]) -> Guard:
+    def of(cls, learner: _Guarded, array: NDArray[Any]) -> Guard:
         """The guard of this learner that `array` gave."""
         if array.dtype != np.uint8 or array.ndim != 1:
             raise InvalidRecord("the guard is not bytes", _HINT)
@@ -245,13 +260,13 @@ class Guard:
         made = cls()
         made.scaled, made._settled, made._lengths = told.scaled, told.settled, Lengths.of(told.lengths)
         if told.start is not None:
-            made._start = records.decode(told.start)
+            made._start = serialization.decode(told.start)
             fits = isinstance(made._start, dict) and made._start.keys() == learner.start().keys()
             if not fits or not all(isinstance(each, np.ndarray) for each in made._start.values()):
                 raise InvalidRecord("what the guarded learner began with cannot be read", _HINT)
         for brief, feedback in told.kept:
             decision = learner.recall(brief)
-            made._kept.append((decision, records.decode(feedback)))
+            made._kept.append((decision, serialization.decode(feedback)))
             made._bytes += _bytes(decision.context)
             made._seen += longest(decision.context) > 0.0
         if told.scaled < 0 or (told.settled and told.kept) or made._seen >= FIRST:
@@ -287,5 +302,5 @@ def _bytes(context: Any) -> int:
     if structured(context) is None:
         return 64
     with suppress(NotSaveable):
-        return len(records.encode(context)) if longest(context) > 0.0 else KEPT_BYTES + 1
+        return len(serialization.encode(context)) if longest(context) > 0.0 else KEPT_BYTES + 1
     return KEPT_BYTES + 1

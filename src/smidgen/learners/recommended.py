@@ -11,8 +11,9 @@ import numpy as np
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Box
 from smidgen.knobs import Knobs
-from smidgen.learners.card import Feedback, Loop, Recommended, cards, learners
-from smidgen.learners.guests import discover
+from smidgen.learners.base import cards, learners
+from smidgen.learners.card import Feedback, Loop, Recommended
+from smidgen.learners.plugins import discover
 
 if TYPE_CHECKING:
     from smidgen.geometry.space import Space

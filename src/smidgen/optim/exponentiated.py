@@ -12,8 +12,8 @@ from smidgen import checks
 from smidgen._core import steps
 from smidgen.decision import FloatArray
 from smidgen.geometry.space import plain
-from smidgen.optim.rule import EXPONENTIATED, Program, Rule, State, count, taken
-from smidgen.records import structure
+from smidgen.optim.rules import EXPONENTIATED, Program, Rule, State, count, taken
+from smidgen.serialization import structure
 
 
 @structure

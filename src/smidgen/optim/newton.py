@@ -14,10 +14,9 @@ from smidgen._core import steps
 from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.geometry import Space
-from smidgen.geometry.region import region_of
-from smidgen.geometry.space import plain
-from smidgen.optim.rule import NEWTON, Program, Rule, State
-from smidgen.records import structure
+from smidgen.geometry.space import plain, region_of
+from smidgen.optim.rules import NEWTON, Program, Rule, State
+from smidgen.serialization import structure
 from smidgen.state import FullSecondOrder
 
 S = TypeVar("S", bound=Space)

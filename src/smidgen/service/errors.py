@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from smidgen.errors import InvalidFeatures, InvalidRecord, SmidgenError
-from smidgen.features.record import shown
+from smidgen.features.parse import shown
 
 # What only the service refuses; each type has its HTTP status, as in `smidgen.errors`.
 

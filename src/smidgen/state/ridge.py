@@ -20,12 +20,9 @@ from smidgen._core.filter import (
 from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.features import Row
-from smidgen.state.diagonal import DiagonalClasses
-from smidgen.state.dual import DualClasses
-from smidgen.state.full import FullClasses
-from smidgen.state.kernel_functions import KernelFunction
-from smidgen.state.offers import NO_STARTS
-from smidgen.state.root_ridge import LEARNT, RootRidge
+from smidgen.state.dual import DualClasses, KernelFunction
+from smidgen.state.second_order import DiagonalClasses, FullClasses
+from smidgen.state.sqrt_ridge import LEARNT, NO_STARTS, SqrtRidge
 
 
 class Ridge(ABC):
@@ -116,7 +113,7 @@ class ForgettingRidge(Ridge):
     """A ← λA + (1−λ)aI + xxᵀ, b ← λb + yx: old examples fade. Every example costs a new root of A⁻¹, d³ operations."""
 
     def __init__(self, dim: int, a: float, forgetting: float) -> None:
-        self._root = RootRidge(dim, a, forgetting)
+        self._root = SqrtRidge(dim, a, forgetting)
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""

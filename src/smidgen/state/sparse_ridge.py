@@ -13,10 +13,10 @@ from smidgen._core.rows import squares
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import Row
-from smidgen.features.compressed import Compressed
-from smidgen.state.classes import Block, Indices
+from smidgen.features.rows import Compressed
 from smidgen.state.dual import shortening
 from smidgen.state.ridge import Ridge, check_moments
+from smidgen.state.second_order import Block, Indices
 
 Examples: TypeAlias = tuple[Indices, FloatArray, IntArray]
 #: Of an estimator: its examples, G, w, a place per feature that is zero between calls, and a.

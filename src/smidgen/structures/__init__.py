@@ -1,12 +1,9 @@
 """Problem instances: joint feature maps and their argmax."""
 
-from smidgen.structures.candidates import Candidates
-from smidgen.structures.choice import Choice
-from smidgen.structures.clicks import Clicks, from_chain, from_clicks
-from smidgen.structures.drafts import Drafts
-from smidgen.structures.edit import Edit
-from smidgen.structures.ranking import ExtendedRanking, Ranking
-from smidgen.structures.structure import Structure, structured
+from smidgen.structures.base import Structure, structured
+from smidgen.structures.choice import Candidates, Choice
+from smidgen.structures.drafts import Drafts, Edit
+from smidgen.structures.ranking import Clicks, ExtendedRanking, Ranking, from_chain, from_clicks
 
 __all__ = [
     "Candidates",

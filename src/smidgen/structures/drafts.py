@@ -1,22 +1,237 @@
-"""Drafts of a text, of which one goes out and comes back edited."""
+"""Drafts of a text, of which one goes out and comes back edited.
+
+What an app says of its drafts beyond their texts may have any names; they are hashed into a fixed number of columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from smidgen import checks
+from smidgen._core.math import log1p
 from smidgen._core.matrix import write_dense_scores
 from smidgen.decision import FloatArray
-from smidgen.errors import InvalidFeatures, InvalidFeedback
-from smidgen.features.prose import DIM as TEXT
-from smidgen.features.prose import LONGEST, TRAITS, Prose, changed_share, read
-from smidgen.records import same, structure
-from smidgen.structures.edit import Edit, Packed, packed, unpacked
-from smidgen.structures.given import GIVEN, Said, as_context, as_given, crossed, lay_context, lay_given
-from smidgen.structures.structure import Structure
+from smidgen.errors import InvalidFeatures, InvalidFeedback, InvalidRecord
+from smidgen.features import limits
+from smidgen.features.style import DIM, LONGEST, MAIN, TRAITS, Prose, changed_share, read_style
+from smidgen.features.style import DIM as TEXT
+from smidgen.serialization import same, structure
+from smidgen.structures.base import Structure
+
+_HINT = "give what to_record gave"
+#: A text that was read, in few bytes.
+Packed = dict[str, Any]
+
+
+@structure
+class Edit:
+    """Feedback on a draft: the final text, as the person left it.
+
+    The text that was shown, unchanged, is feedback too: it was good as it was.
+
+    Parameters
+    ----------
+    text
+        The final text, of at most 131,072 characters.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> learner = smidgen.SoftPreferencePerceptron()
+    >>> decision = learner.decide(smidgen.Drafts(["Hi! Great to hear from you!!", "Hello."]))
+    >>> learner.learn(decision, smidgen.Edit("Hello."))
+    >>> learner.predict(smidgen.Drafts(["Hi! Thanks a lot!!", "Thanks."]))
+    1
+    """
+
+    __slots__ = ("_sealed", "text")
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise InvalidFeedback(f"the final text is a {type(text).__name__}", "give it as a string")
+        if len(text) > LONGEST:
+            raise InvalidFeedback(f"the final text has {len(text):,} characters", f"give at most {LONGEST:,}")
+        self.text: str | None = text  #: None once it is sealed
+        self._sealed: Packed = {}
+
+    def prose(self) -> Prose:
+        """The text as numbers."""
+        return read_style(self.text) if self.text is not None else unpacked(self._sealed)
+
+    def sealed(self, salt: bytes) -> Edit:
+        """The same without its text: columns, traits, and digests of its words under this salt."""
+        if self.text is None:
+            return self
+        return _sealed(packed(read_style(self.text, salt)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Edit) and same(self, other)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        if self.text is None:
+            return f"Edit(a sealed text of {len(self.prose().tokens)} tokens)"
+        return f"Edit({self.text if len(self.text) <= 60 else self.text[:57] + '…'!r})"
+
+    def to_record(self) -> dict[str, Any]:
+        """The fields that rebuild this edit: its text, or what a sealed one has in its place."""
+        return {"text": self.text} if self.text is not None else dict(self._sealed)
+
+    @classmethod
+    def from_record(cls, fields: dict[str, Any]) -> Edit:
+        """Rebuild from `to_record`."""
+        return cls(fields["text"]) if "text" in fields else _sealed(packed(unpacked(fields)))
+
+
+def _sealed(content: Packed) -> Edit:
+    made = Edit("")
+    made.text, made._sealed = None, content
+    return made
+
+
+def packed(prose: Prose) -> Packed:
+    """A text that was read, in few bytes."""
+    columns = np.flatnonzero(prose.row)
+    return {
+        "columns": columns,
+        "values": prose.row[columns].astype(np.float32),
+        "traits": prose.traits,
+        "tokens": prose.tokens,
+    }
+
+
+def unpacked(fields: Packed) -> Prose:
+    """What `packed` wrote, checked: the bytes may come from anywhere."""
+    columns, values, traits, tokens = (np.asarray(fields[name]) for name in ("columns", "values", "traits", "tokens"))
+    if columns.shape != values.shape or columns.ndim != 1 or columns.dtype.kind not in "iu":
+        raise InvalidRecord("the columns of a sealed text do not fit its values", _HINT)
+    if len(columns) and not (columns.min() >= 0 and columns.max() < DIM):
+        raise InvalidRecord(f"a sealed text has a column outside 0 … {DIM - 1}", _HINT)
+    if traits.shape != (len(TRAITS),) or tokens.ndim != 1 or tokens.dtype.kind not in "iu":
+        raise InvalidRecord("the traits or the tokens of a sealed text are not what they should be", _HINT)
+    if not (np.isfinite(values).all() and np.isfinite(traits).all()):
+        raise InvalidRecord("a sealed text holds numbers that are not finite", _HINT)
+    row = np.zeros(DIM)
+    row[columns] = values
+    return Prose(row, traits.astype(np.float64), tokens.astype(np.int64))
+
+
+#: Columns of what the app gives.
+GIVEN = 192
+#: Fields of a context.
+FIELDS = 32
+
+Said = dict[str, float | str]
+
+
+def as_given(features: Any, n: int) -> list[Said] | None:
+    """The features of n drafts, each by name: from records, or from a matrix whose columns are their own names."""
+    hint = f"give {n} records, e.g. {{'model': 'small', 'temperature': 0.2}}, or a matrix of {n} rows"
+    if features is None:
+        return None
+    if isinstance(features, (str, bytes, Mapping)) or not hasattr(features, "__len__"):
+        raise InvalidFeatures(f"the features are a {type(features).__name__}", hint)
+    if len(features) != n:
+        raise InvalidFeatures(f"there are {n} drafts and features of {len(features)}", hint)
+    return [_said(each, hint) for each in features]
+
+
+def _said(record: Any, hint: str) -> Said:
+    if record is None:
+        return {}
+    if not isinstance(record, Mapping):
+        try:
+            numbers = np.asarray(record, np.float64)
+        except (ValueError, TypeError) as error:
+            raise InvalidFeatures(f"the features of a draft are a {type(record).__name__}", hint) from error
+        if numbers.ndim != 1:
+            raise InvalidFeatures(f"the features of a draft have the shape {numbers.shape}", hint)
+        record = {str(place): value for place, value in enumerate(numbers.tolist())}
+    if len(record) > limits.FIELDS:
+        raise InvalidFeatures(f"a draft has {len(record):,} features", f"give at most {limits.FIELDS:,}")
+    return {_name(name): _value(name, value) for name, value in record.items() if value is not None}
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or len(name) > limits.KEY:
+        raise InvalidFeatures(
+            f"the name of a feature is {str(name)[:40]!r}", f"give strings of at most {limits.KEY} characters"
+        )
+    return name
+
+
+def _value(name: str, value: Any) -> float | str:
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        if len(value) > limits.CATEGORY:
+            raise InvalidFeatures(
+                f"{name} has {len(value):,} characters", f"give at most {limits.CATEGORY:,}; a draft's text is its text"
+            )
+        return value
+    number: Any = value if isinstance(value, (int, float, np.integer, np.floating)) else math.nan
+    if not abs(number) <= limits.LARGEST:
+        raise InvalidFeatures(f"{name} is {str(value)[:40]}", "give a string, a bool or a finite number")
+    return float(number)
+
+
+def as_context(context: Any) -> Said | None:
+    """What is the same for all drafts, by name."""
+    if context is not None and not isinstance(context, Mapping):
+        raise InvalidFeatures(f"the context is a {type(context).__name__}", "give a record, e.g. {'channel': 'email'}")
+    if context is not None and len(context) > FIELDS:
+        raise InvalidFeatures(f"the context has {len(context):,} fields", f"give at most {FIELDS}")
+    return None if context is None else _said(context, "give a record, e.g. {'channel': 'email'}")
+
+
+def crossed(context: Said, said: Said) -> Said:
+    """Every category of the context together with every feature of a draft."""
+    return {
+        f"context.{about}={value} × {name}": each
+        for about, value in context.items()
+        if isinstance(value, str)
+        for name, each in said.items()
+    }
+
+
+def lay_context(context: Said, row: FloatArray, out: FloatArray) -> None:
+    """Every category of the context together with the main traits of style, in hashed columns."""
+    for about, value in context.items():
+        if isinstance(value, str):
+            for trait in MAIN:
+                column, sign = _place(f"context.{about}={value} × {TRAITS[trait].name}")
+                out[column] += sign * row[trait]
+
+
+def lay_given(said: Said, out: FloatArray) -> None:
+    """What was said in hashed columns: categories as 1, numbers as the logarithm of their size with their sign."""
+    for name, value in said.items():
+        term = f"{name}={value}" if isinstance(value, str) else name
+        column, sign = _place(term)
+        out[column] += sign * (1.0 if isinstance(value, str) else _size_of(value))
+
+
+def _size_of(value: float) -> float:
+    """log(1 + |value|) with the sign of the value."""
+    sizes: FloatArray = np.array([abs(value)])
+    log1p(sizes, sizes)
+    return math.copysign(float(sizes[0]), value)
+
+
+@lru_cache(maxsize=4096)
+def _place(term: str) -> tuple[int, float]:
+    content = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    number = int.from_bytes(content, "little")
+    return (number >> 1) % GIVEN, 1.0 if number & 1 else -1.0
+
 
 #: Drafts of one decision.
 MOST = 1_000
@@ -138,7 +353,7 @@ class Drafts(Structure):
             raise InvalidFeatures("the salt is not 8 to 64 bytes", "give secrets.token_bytes(16)")
         if self.texts is None:
             return self
-        return self._with([packed(read(text, salt)) for text in self.texts], salt)
+        return self._with([packed(read_style(text, salt)) for text in self.texts], salt)
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild these drafts."""
@@ -168,7 +383,7 @@ class Drafts(Structure):
         if isinstance(y, Edit):
             return y.prose() if self.salt is None else y.sealed(self.salt).prose()
         place = self._index(y)
-        return unpacked(self._sealed[place]) if self.texts is None else read(self.texts[place])
+        return unpacked(self._sealed[place]) if self.texts is None else read_style(self.texts[place])
 
     def _laid(self, row: FloatArray, given: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """A text's columns, then what the app gives, and what the context makes of the style."""

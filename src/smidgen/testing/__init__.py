@@ -10,15 +10,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from smidgen.testing.case import Case
-    from smidgen.testing.forms import Form
+    from smidgen.testing.inputs import Form
+    from smidgen.testing.laws import Case
     from smidgen.testing.learners import check_learner
     from smidgen.testing.stores import check_store
     from smidgen.testing.structures import check_structure
 
 _HOME = {
-    "Case": "case",
-    "Form": "forms",
+    "Case": "laws",
+    "Form": "inputs",
     "check_learner": "learners",
     "check_store": "stores",
     "check_structure": "structures",

@@ -8,59 +8,67 @@ from typing import Any
 from smidgen.errors import InvalidArgument
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Learner
-from smidgen.testing import class_laws, deciding_laws, memory_laws, playing_laws, record_laws, refusing_laws
-from smidgen.testing.case import Case
-from smidgen.testing.draft_forms import Drafting
-from smidgen.testing.forms import Clicking, CoactiveForm, Form, Rewarded
-from smidgen.testing.laws import kept
-from smidgen.testing.record_forms import Offering, RewardedOffer, Single
-from smidgen.testing.row_forms import Filtering, Labelling, Tuning
+from smidgen.testing import learner_laws, refusal_laws, stream_laws
+from smidgen.testing.inputs import (
+    Clicking,
+    CoactiveForm,
+    Drafting,
+    Filtering,
+    Form,
+    Labelling,
+    Offering,
+    Rewarded,
+    RewardedOffer,
+    Single,
+    Tuning,
+)
+from smidgen.testing.laws import Case, kept
 
 Law = Callable[[Case], None]
 
 #: Of the class: held once.
 CLASS_LAWS: tuple[Law, ...] = (
-    class_laws.the_class_is_registered,
-    class_laws.arguments_are_keywords,
-    class_laws.a_bad_seed_is_refused,
-    class_laws.params_make_a_twin,
-    class_laws.settings_are_recorded,
-    class_laws.older_versions_can_be_read,
-    class_laws.the_card_tells_the_size,
-    refusing_laws.damaged_files_are_refused,
+    learner_laws.the_class_is_registered,
+    learner_laws.arguments_are_keywords,
+    learner_laws.a_bad_seed_is_refused,
+    learner_laws.params_make_a_twin,
+    learner_laws.settings_are_recorded,
+    learner_laws.older_versions_can_be_read,
+    learner_laws.the_card_tells_the_size,
+    refusal_laws.damaged_files_are_refused,
 )
 #: Of what it does: held in every form of its loops.
 LAWS: tuple[Law, ...] = (
-    deciding_laws.what_it_is_given_stays_as_it_was,
-    deciding_laws.global_randomness_is_left_alone,
-    deciding_laws.the_same_seed_gives_the_same_run,
-    deciding_laws.another_seed_gives_another_run,
-    deciding_laws.predict_is_pure,
-    deciding_laws.predict_is_the_greedy_part_of_decide,
-    deciding_laws.decide_changes_nothing_but_its_counter,
-    class_laws.weights_are_a_copy,
-    memory_laws.unanswered_decisions_cost_nothing,
-    memory_laws.save_load_continue_is_bit_identical,
-    memory_laws.replay_equals_live,
-    memory_laws.a_decision_survives_json_and_bytes,
-    memory_laws.csr_equals_dense,
-    memory_laws.late_and_permuted_feedback_is_taken,
-    memory_laws.a_decision_is_learnt_at_most_once,
-    memory_laws.decisions_of_others_are_refused,
-    memory_laws.taught_saved_loaded_and_continued_is_bit_identical,
-    memory_laws.a_newcomer_takes_over_a_start,
-    playing_laws.a_played_user_is_the_two_verbs,
-    playing_laws.a_played_stream_of_answers_is_the_two_verbs,
-    playing_laws.a_played_stream_of_losses_is_the_two_verbs,
-    refusing_laws.a_refused_call_changes_nothing,
-    refusing_laws.a_refused_example_changes_nothing,
-    refusing_laws.a_step_beyond_floating_point_is_refused_whole,
-    refusing_laws.hostile_streams_leave_finite_state_or_are_refused,
-    refusing_laws.milliseconds_are_ordinary_input,
-    memory_laws.many_at_once_are_each_in_turn,  # late: a learner that breaks another law is reported for that one
-    record_laws.a_pipeline_is_the_bare_learner_on_the_same_rows,
-    record_laws.late_answers_on_records_are_those_on_their_rows,
-    record_laws.a_stream_of_records_is_the_stream_of_their_rows,
+    learner_laws.what_it_is_given_stays_as_it_was,
+    learner_laws.global_randomness_is_left_alone,
+    learner_laws.the_same_seed_gives_the_same_run,
+    learner_laws.another_seed_gives_another_run,
+    learner_laws.predict_is_pure,
+    learner_laws.predict_is_the_greedy_part_of_decide,
+    learner_laws.decide_changes_nothing_but_its_counter,
+    learner_laws.weights_are_a_copy,
+    learner_laws.unanswered_decisions_cost_nothing,
+    learner_laws.save_load_continue_is_bit_identical,
+    learner_laws.replay_equals_live,
+    learner_laws.a_decision_survives_json_and_bytes,
+    learner_laws.csr_equals_dense,
+    learner_laws.late_and_permuted_feedback_is_taken,
+    learner_laws.a_decision_is_learnt_at_most_once,
+    learner_laws.decisions_of_others_are_refused,
+    learner_laws.taught_saved_loaded_and_continued_is_bit_identical,
+    learner_laws.a_newcomer_takes_over_a_start,
+    stream_laws.a_played_user_is_the_two_verbs,
+    stream_laws.a_played_stream_of_answers_is_the_two_verbs,
+    stream_laws.a_played_stream_of_losses_is_the_two_verbs,
+    refusal_laws.a_refused_call_changes_nothing,
+    refusal_laws.a_refused_example_changes_nothing,
+    refusal_laws.a_step_beyond_floating_point_is_refused_whole,
+    refusal_laws.hostile_streams_leave_finite_state_or_are_refused,
+    refusal_laws.milliseconds_are_ordinary_input,
+    learner_laws.many_at_once_are_each_in_turn,  # late: a learner that breaks another law is reported for that one
+    stream_laws.a_pipeline_is_the_bare_learner_on_the_same_rows,
+    stream_laws.late_answers_on_records_are_those_on_their_rows,
+    stream_laws.a_stream_of_records_is_the_stream_of_their_rows,
 )
 
 

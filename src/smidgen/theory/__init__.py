@@ -1,8 +1,18 @@
 """What is proved: bounds as functions, when a theorem speaks, what it promises of a model at work, its constants."""
 
 from smidgen.theory import bounds
-from smidgen.theory.guarantees import Guarantee, promised
-from smidgen.theory.theorems import Measured, Premises, Theorem, Verdict, bound_for, find, state, stated
+from smidgen.theory.theorems import (
+    Guarantee,
+    Measured,
+    Premises,
+    Theorem,
+    Verdict,
+    bound_for,
+    find,
+    promised,
+    state,
+    stated,
+)
 
 __all__ = [
     "Guarantee",

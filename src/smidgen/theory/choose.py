@@ -21,8 +21,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
-from smidgen.theory.curves import Curve, plain, rounds, size, total
-from smidgen.theory.statement import Theorem, state
+from smidgen.theory.base import Curve, Theorem, plain, rounds, size, state, total
 
 
 def linucb_width(

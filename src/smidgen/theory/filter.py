@@ -15,8 +15,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.errors import InvalidArgument
-from smidgen.theory.curves import Curve, rounds, total
-from smidgen.theory.statement import Theorem, state
+from smidgen.theory.base import Curve, Theorem, rounds, state, total
 
 
 def simple_fil(*, n: Any, delta: float, per_round: bool | None = None) -> Curve:

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen.theory.curves import Curve, plain, rounds, total
-from smidgen.theory.statement import Premises, Theorem, state
+from smidgen.theory.base import Curve, Premises, Theorem, plain, rounds, state, total
 
 
 def determinant_bound(*, T: Any, dim: int, n_classes: int, alpha: float) -> Curve:

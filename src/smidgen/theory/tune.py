@@ -19,8 +19,7 @@ import numpy as np
 
 from smidgen import checks
 from smidgen.theory import one_point
-from smidgen.theory.curves import Curve, rounds, total
-from smidgen.theory.statement import Premises, Theorem, state
+from smidgen.theory.base import Curve, Premises, Theorem, rounds, state, total
 
 
 def ogd(*, T: Any, D: float, G: float, per_round: bool | None = None) -> Curve:

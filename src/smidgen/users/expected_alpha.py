@@ -10,7 +10,7 @@ from smidgen import checks
 from smidgen._core.users import random_mass, write_expected
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
-from smidgen.users.person import EXPECTED, Person
+from smidgen.users.base import EXPECTED, CompiledUser
 from smidgen.users.strict_alpha import StrictAlpha, as_alpha
 
 
@@ -55,9 +55,9 @@ class ExpectedAlpha:
         self._randoms = checks.whole("randoms", randoms, "leave it out for 5", below=10_001)
         self._rng = np.random.default_rng(checks.seed(seed))
 
-    def person(self) -> Person:
+    def person(self) -> CompiledUser:
         """The user in compiled loops of rankings."""
-        return Person(EXPECTED, alpha=self.alpha, strict=self.strict.alpha, randoms=self._randoms)
+        return CompiledUser(EXPECTED, alpha=self.alpha, strict=self.strict.alpha, randoms=self._randoms)
 
     def __call__(self, context: Any, action: Any) -> Any:
         """The improved object, or, at times, a random one."""

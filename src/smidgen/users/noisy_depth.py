@@ -9,8 +9,7 @@ import numpy as np
 from smidgen import checks
 from smidgen._core.users import write_noisy
 from smidgen.decision import IntArray
-from smidgen.users.labels import Labels
-from smidgen.users.person import NOISY, Person
+from smidgen.users.base import NOISY, CompiledUser, Labels
 
 
 class NoisyDepth:
@@ -39,9 +38,9 @@ class NoisyDepth:
         self._labels = Labels(labels)
         self.depth = checks.whole("depth", depth, "give the number of documents that the user looks at, e.g. 10")
 
-    def person(self) -> Person:
+    def person(self) -> CompiledUser:
         """The user in compiled loops of rankings."""
-        return Person(NOISY, depth=self.depth)
+        return CompiledUser(NOISY, depth=self.depth)
 
     def __call__(self, context: Any, action: Any) -> IntArray:
         """The improved ranking."""

@@ -10,7 +10,7 @@ from smidgen import checks
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice
-from smidgen.users.labels import as_numbers
+from smidgen.users.base import as_numbers
 
 
 class _Rater:

@@ -1,4 +1,4 @@
-"""A user whose corrections are strictly α-informative (eq. 5)."""
+"""A user whose corrections are strictly α-informative (eq. 5), and one who only says which of two objects is better."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from smidgen._core.users import enough, write_strict
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
-from smidgen.users.person import STRICT, Person
+from smidgen.users.base import STRICT, CompiledUser
 
 
 def as_utility(w_star: Any) -> FloatArray:
@@ -56,9 +56,9 @@ class StrictAlpha:
     def __init__(self, *, w_star: Any, alpha: float) -> None:
         self.w_star, self.alpha = as_utility(w_star), as_alpha(alpha)
 
-    def person(self) -> Person:
+    def person(self) -> CompiledUser:
         """The user in compiled loops of rankings."""
-        return Person(STRICT, alpha=self.alpha)
+        return CompiledUser(STRICT, alpha=self.alpha)
 
     def __call__(self, context: Any, action: Any) -> Any:
         """The improved object."""
@@ -84,3 +84,42 @@ class StrictAlpha:
         useful = np.flatnonzero(utilities >= enough(float(before), float(best), self.alpha))
         choice = candidates[useful[np.argmin(utilities[useful])]]
         return int(choice) if isinstance(context, Choice) else choice
+
+
+class BetterOfTwo:
+    """Compares a pair of objects, by utility or by rounded rating (Section 6.2.6, items).
+
+    Parameters
+    ----------
+    w_star
+        Compare by the utility w_star·φ(x, y); or
+    ratings
+        compare items by these ratings, rounded to whole numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen import Choice, users
+    >>> user = users.BetterOfTwo(w_star=np.array([1.0]))
+    >>> user(Choice(np.array([[0.0], [0.4]])), (0, 1))
+    1
+    """
+
+    def __init__(self, *, w_star: Any = None, ratings: Any = None) -> None:
+        if (w_star is None) == (ratings is None):
+            raise InvalidArgument("w_star and ratings were both given, or neither", "give one of them")
+        self.w_star = None if w_star is None else as_utility(w_star)
+        self._ratings = None if ratings is None else np.rint(as_utility(ratings))
+
+    def __call__(self, context: Any, action: tuple[Any, Any]) -> int:
+        """1 if the second of the pair is strictly better, else 0."""
+        if not isinstance(action, tuple) or len(action) != 2:
+            raise InvalidArgument(f"the action is {action!r}, not a pair", "use this user with DuelingBandit and items")
+        first, second = action
+        if self._ratings is not None:
+            if len(self._ratings) != len(context):
+                raise InvalidArgument(
+                    f"there are {len(self._ratings)} ratings", f"give one per item, {len(context)} here"
+                )
+            return int(self._ratings[second] > self._ratings[first])
+        return int(self.w_star @ context.phi(second) > self.w_star @ context.phi(first))

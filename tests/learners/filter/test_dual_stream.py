@@ -11,7 +11,7 @@ from scipy import sparse
 
 import smidgen
 from smidgen.data import documents, filter_stream
-from smidgen.learners.filter import dual_stream
+from smidgen.learners.filter import ridge_fil
 from smidgen.state.sparse_ridge import SparseRidge
 from smidgen_papers.data import tfidf_stream
 
@@ -48,10 +48,10 @@ def test_blocks_are_the_two_verbs(monkeypatch: pytest.MonkeyPatch, wire: tuple[A
     X, y = wire
     slow, fast = FILTERS[name](), FILTERS[name]()
     one = slow.run(X[:60], y[:60])
-    monkeypatch.setattr(dual_stream, "MANY", 10**9)
+    monkeypatch.setattr(ridge_fil, "MANY", 10**9)
     one = slow.run(X[60:], y[60:])
-    monkeypatch.setattr(dual_stream, "MANY", 20)
-    monkeypatch.setattr(dual_stream, "BLOCK", 64)
+    monkeypatch.setattr(ridge_fil, "MANY", 20)
+    monkeypatch.setattr(ridge_fil, "BLOCK", 64)
     fast.run(X[:60], y[:60])
     other = fast.run(X[60:], y[60:])
     np.testing.assert_array_equal(other.actions, one.actions)
@@ -78,7 +78,7 @@ def test_they_begin_when_they_pay_and_take_long_and_empty_rows() -> None:
         assert decision.action == action
         if action:
             other.learn(decision, bool(relevant))
-    assert one.actions.sum() > dual_stream.MANY + dual_stream.BLOCK
+    assert one.actions.sum() > ridge_fil.MANY + ridge_fil.BLOCK
     np.testing.assert_allclose(blocks.weights, other.weights, rtol=0, atol=1e-6)
     row = blocks.decide(X[3])
     assert row.margin == pytest.approx(other.decide(X[3]).margin, abs=1e-6)

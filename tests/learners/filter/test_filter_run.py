@@ -14,7 +14,7 @@ from smidgen.errors import InvalidArgument, InvalidFeatures, SmidgenError
 from smidgen.learners import cards, learners
 from smidgen.learners.filter import Filter
 from smidgen.testing import Case
-from smidgen.testing.case import snapshot
+from smidgen.testing.laws import snapshot
 
 FILTER_CASES = [case for case in CASES if issubclass(learners[case.name], Filter)]
 WITH_ROWS = [case for case in FILTER_CASES if case.name != "SimpleFil"]

@@ -13,7 +13,7 @@ import reference_filter
 from learners.filter.test_ridge_fil import DIM, follow, for_the_judge, stream
 from smidgen import RidgeFil, RidgeFull
 from smidgen.errors import InvalidArgument
-from smidgen.learners.filter.exploring import RULES
+from smidgen.learners.filter.base import RULES
 
 SETTINGS: list[dict[str, Any]] = [
     {},

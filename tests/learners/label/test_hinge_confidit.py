@@ -15,7 +15,7 @@ import reference_label
 import smidgen
 from smidgen import HingeConfidit
 from smidgen.errors import InvalidArgument, InvalidFeedback
-from smidgen.testing.case import snapshot
+from smidgen.testing.laws import snapshot
 
 DIM, K = 5, 4
 

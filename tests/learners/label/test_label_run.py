@@ -12,7 +12,7 @@ from laws.loops import CASES
 from smidgen import AROW, Banditron, Confidit, MulticlassPerceptron
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidFeedback, SmidgenError
 from smidgen.testing import Case
-from smidgen.testing.case import snapshot
+from smidgen.testing.laws import snapshot
 
 LABEL_CASES = [case for case in CASES if case.form.name == "rows"]
 every_case = pytest.mark.parametrize("case", LABEL_CASES, ids=str)

@@ -11,7 +11,7 @@ from smidgen._core.confidit import row_scales
 from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features import as_stream
 from smidgen.features.row import write_unit_row
-from smidgen.learners.label.classes import Classes
+from smidgen.learners.label.base import Classes
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

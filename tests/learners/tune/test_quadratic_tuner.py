@@ -11,7 +11,7 @@ import reference_tune
 from smidgen import Ball, Box, Knobs, QuadraticTuner, knobs
 from smidgen._core import tune
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback
-from smidgen.learners.tune import quadratic_round
+from smidgen.learners.tune import quadratic_tuner
 from smidgen.randomness import COIN, DIRECTION, stream_key
 
 LOW, HIGH = [0.0, -1.0, 10.0], [1.0, 1.0, 50.0]
@@ -19,9 +19,9 @@ LOW, HIGH = [0.0, -1.0, 10.0], [1.0, 1.0, 50.0]
 
 def candidates(seed: int, stream: int, number: int, best: np.ndarray) -> np.ndarray:
     """The candidates that the tuner draws, by its own generator: one row each."""
-    Z = np.empty((len(best), quadratic_round.COUNT))
+    Z = np.empty((len(best), quadratic_tuner.COUNT))
     tune.candidates(best, stream_key(seed, stream), number, Z)
-    return Z.T[: 2 * quadratic_round.EACH + 1].copy()
+    return Z.T[: 2 * quadratic_tuner.EACH + 1].copy()
 
 
 @pytest.mark.parametrize("forgetting", [0.998, 0.9, 1.0])

@@ -10,7 +10,7 @@ import pytest
 
 from service.asgi import Caller
 from service.mint import Mint
-from smidgen.features.prose import changed_share, read
+from smidgen.features.style import changed_share, read_style
 from smidgen_demos.drafts.colleagues import COLLEAGUES, edited
 from smidgen_demos.drafts.letters import CASES, letter
 from smidgen_demos.drafts.styles import EVERY, USUAL, drafts, written
@@ -45,7 +45,7 @@ def test_after_a_handful_of_edits_drafts_come_in_the_style_of_a_colleague(call: 
         asked = following(call)
         wanted = call.post("/demo/drafts/colleague", {"who": who, "number": asked["number"]}).json()["edited"]
         assert wanted == edited(who, number)
-        changed.append(changed_share(read(asked["draft"]).tokens, read(wanted).tokens))
+        changed.append(changed_share(read_style(asked["draft"]).tokens, read_style(wanted).tokens))
         told = call.post(f"/v1/decisions/{asked['decision']}/feedback", {"edited": wanted}).json()
         assert told["status"] == "learnt"
     assert changed[0] > 0.3

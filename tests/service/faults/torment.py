@@ -19,6 +19,7 @@ from service.faults.power import Disk as Model
 from service.faults.shim import ANYTHING, Action, Control, Files
 from service.faults.tally import Tally
 from service.victims import NAMES, OPTIONS, Disk, Line, Nursery, Refused, Victim, all_work, check_folder, check_here
+from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.inspection import Inspection
 from smidgen.service.errors import StorageFailed
@@ -279,7 +280,7 @@ class Torment:
                 check_here(folder, self.writers)
 
     def _check_lie(self, what: str, folder: Path | None = None) -> None:
-        """After a disk that lied: all is there, or the service does not start, or `smidgen log verify` tells.
+        """After a disk that lied: all is there, or the service does not start, or `fsck` or `log verify` tells.
 
         If the power failed too, the end of the log may be gone together with the head that would tell of it. No folder
         proves that; but what is left is a log without a fault, and the weights are what it leads to.
@@ -327,6 +328,8 @@ def _wait(until: Callable[[], bool], seconds: float) -> None:
 
 
 def _tells(folder: Path) -> bool:
-    """Whether the audit finds something."""
+    """Whether a check finds something: of the files and tables, and of the logs."""
+    if not fsck(folder).sound:
+        return True
     with Inspection(folder) as seen:
         return any(audit_model(seen, model).problems for model in seen.models())

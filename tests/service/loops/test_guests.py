@@ -18,9 +18,9 @@ from smidgen.cli import app
 from smidgen.client import Client
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Card, Loop, cards, recommended
+from smidgen.learners.card import in_order
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import DecisionBody
-from smidgen.tables import in_order
 
 MAIL = {"loop": "label", "learner": "NearestMean", "features": ["links", "known"], "labels": ["spam", "ham"]}
 SPACE = {"type": "Ball", "dim": 2, "radius": 1.0}
@@ -220,9 +220,9 @@ class TestLoop:
             self.played(call)
             answer = client.model("auction")
             raw = call.post("/v1/models/auction/decisions", {"lots": [[1.0, 0.0], [0.0, 1.0]]}).content
-            from smidgen.client import replies
+            from smidgen.client import wire
 
-            told = replies.answer(raw)
+            told = wire.read_answer(raw)
             assert (told.lot, told.action, told.more) == (1, 1, {"lot": 1})
             with pytest.raises(AttributeError, match="no 'wings'"):
                 _ = told.wings

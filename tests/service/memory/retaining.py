@@ -57,7 +57,8 @@ class MemoryRetaining(MemoryWrites):
         rows = [row for row in self._tables.decisions.values() if row.shard == shard and row.seq in mine]
         counts.decisions -= len(mine)
         counts.answered -= sum(row.answered for row in rows)
-        counts.late -= sum(row.late for row in rows)
+        above = {event.decision for event in events[base.seq :] if event.type == "feedback" and event.made is None}
+        counts.late -= sum(row.late and row.id not in above for row in rows)
         counts.keys -= all(event.key != key for event in events[base.seq :])
         fresh = base._replace(decisions=base.decisions - len(mine), erased=0)
 

@@ -18,7 +18,7 @@ from service import live
 from service.bodies import MODELS, engine_with, play
 from smidgen.cli import app
 from smidgen.errors import InvalidArgument
-from smidgen.jobs.here import Here
+from smidgen.jobs.processes import InProcess
 from smidgen.service.engine.inspection import Inspection
 from smidgen.service.engine.recordings import DatabaseRecording
 from smidgen.service.ope import replay as sweep
@@ -72,7 +72,7 @@ def told(data: Path, name: str, learners: list[str], **how: Any) -> bytes:
 def test_pieces_say_what_the_whole_says(
     data: Path, name: str, jobs: int, split: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "place_of_work", lambda backend, jobs: Here())
+    monkeypatch.setattr(sweep, "place_of_work", lambda backend, jobs: InProcess())
     log = name if split == "learner" or MODELS[name].get("keyed") else f"keyed {name}"
     with Inspection(data) as seen:
         whole = what_if(DatabaseRecording(seen, seen.model(log)), OTHERS[name])

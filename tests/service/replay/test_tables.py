@@ -12,7 +12,7 @@ import pytest
 import smidgen
 from smidgen.errors import InvalidArgument, SmidgenError
 from smidgen.jobs import answers
-from smidgen.jobs.here import Here
+from smidgen.jobs.processes import InProcess
 from smidgen.service.ope import tables
 from smidgen.service.ope.replay import replay
 
@@ -25,7 +25,7 @@ NOWHERE = Path("nowhere")
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "ROWS", 32)
     monkeypatch.setattr(tables, "WORTH", 1)
-    monkeypatch.setattr(tables, "place_of_work", lambda backend, jobs: Here())
+    monkeypatch.setattr(tables, "place_of_work", lambda backend, jobs: InProcess())
 
 
 def examples(rows: int = 150) -> tuple[Any, Any, list[str]]:

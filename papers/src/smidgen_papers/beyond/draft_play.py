@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from smidgen.decision import FloatArray
-from smidgen.features.prose import read
-from smidgen.features.prose.changes import token_distance
+from smidgen.features.style import read_style, token_distance
 from smidgen.learners.coactive import PreferencePerceptron, RankingSVM, SoftPreferencePerceptron
 from smidgen.structures import Drafts, Edit
 from smidgen_papers.beyond.draft_styles import TRAITS, Sentences, rendered, sentences_of
@@ -172,7 +171,7 @@ def rounds_of(texts: list[Sentences], wishes: dict[str, bool], slips: float, rou
             drafts.append(rendered(sentences, on))
             wanted = (on | {t for t, yes in wishes.items() if yes}) - {t for t, yes in wishes.items() if not yes}
             edited.append(_slipped(rendered(sentences, wanted), slip, at))
-        far = [token_distance(read(a).tokens, read(b).tokens) for a, b in zip(drafts, edited, strict=True)]
+        far = [token_distance(read_style(a).tokens, read_style(b).tokens) for a, b in zip(drafts, edited, strict=True)]
         made.append(Round(drafts, edited, far))
     return made
 

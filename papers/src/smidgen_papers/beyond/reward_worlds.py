@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from smidgen.data.label_model import label_stream
+from smidgen.data.synthetic import label_stream
 from smidgen.decision import FloatArray, IntArray
 from smidgen_papers.data.clicks import yandex
 from smidgen_papers.data.movielens import movielens

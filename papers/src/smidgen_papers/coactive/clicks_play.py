@@ -19,7 +19,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.structures import Ranking, from_chain
 from smidgen.structures.ranking import ExtendedRanking
 from smidgen.users import ClickModel
-from smidgen.users.click_model import MODELS
+from smidgen.users.clicks import MODELS
 from smidgen_papers.coactive.web_data import web
 from smidgen_papers.data.clicks import Impressions, yandex
 from smidgen_papers.part import Place, Values

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.evaluate.simulate import simulate
+from smidgen.evaluate.compare import simulate
 from smidgen.theory import bounds
 from smidgen.users import Adversary
 from smidgen_papers.catalogue import add_claim, add_study

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from smidgen.data.rating_model import Ratings, rating_matrix
+from smidgen.data.datasets import Ratings, rating_matrix
 from smidgen.decision import FloatArray
 from smidgen_papers.data.movielens import movielens
 from smidgen_papers.data.svd import choose_features, movie_features

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.data.ranking_model import RankedQueries, ranked_queries
+from smidgen.data.synthetic import RankedQueries, ranked_queries
 from smidgen.decision import FloatArray
 from smidgen.evaluate import QueryTable
 from smidgen_papers.data.letor import letor

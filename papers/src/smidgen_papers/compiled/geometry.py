@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from smidgen.decision import FloatArray
-from smidgen.geometry.polytope import BALL, BOX, L1_BALL, SIMPLEX
-from smidgen.geometry.space import Region
+from smidgen.geometry.space import BALL, BOX, L1_BALL, SIMPLEX, Region
 from smidgen_papers.compiled.arrays import clear, dot
 from smidgen_papers.compiled.kernel import borrowing, inlined, kernel
 from smidgen_papers.compiled.lanes import Lanes, add_to, fill, load, store, total, totals

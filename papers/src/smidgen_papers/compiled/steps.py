@@ -7,9 +7,22 @@ import math
 import numpy as np
 
 from smidgen.decision import FloatArray
-from smidgen.geometry.polytope import BALL
-from smidgen.optim.program import FILLED, PROJECTED, SILENT, STEPS, WAITING, RuleMemory
-from smidgen.optim.rule import ADDITIVE, EXPONENTIATED, GRADIENT, NEWTON, RETRAINED, SOFT, Program
+from smidgen.geometry.space import BALL
+from smidgen.optim.rules import (
+    ADDITIVE,
+    EXPONENTIATED,
+    FILLED,
+    GRADIENT,
+    NEWTON,
+    PROJECTED,
+    RETRAINED,
+    SILENT,
+    SOFT,
+    STEPS,
+    WAITING,
+    Program,
+    RuleMemory,
+)
 from smidgen_papers.compiled.arrays import clear, copy, dot, scale, shift
 from smidgen_papers.compiled.geometry import (
     LONG,

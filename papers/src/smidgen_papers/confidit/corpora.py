@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from smidgen.data.text_model import documents as generated
+from smidgen.data.datasets import documents as generated
 from smidgen.decision import IntArray
 from smidgen_papers.data.texts import Texts, amazon, new_york_times, newsgroups, reuters
 from smidgen_papers.data.tfidf import unit_rows

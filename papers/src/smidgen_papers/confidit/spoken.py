@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen.data.speech_model import Frames
-from smidgen.data.speech_model import frames as generated
+from smidgen.data.datasets import Frames
+from smidgen.data.datasets import frames as generated
 from smidgen.decision import FloatArray, IntArray
 from smidgen_papers.confidit.algorithms import build, grid
 from smidgen_papers.data.speech import digits, peterson_barney, vowels

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.decision import FloatArray, IntArray
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidRecord
+from smidgen.serialization import UNREADABLE
 from smidgen_papers.data.folder import contents, require
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from smidgen import checks
-from smidgen.data.ranking_model import RankedQueries, frozen
+from smidgen.data.synthetic import RankedQueries, frozen
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen_papers.data.folder import contents, require

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from smidgen import checks
-from smidgen.data.rating_model import Ratings
+from smidgen.data.datasets import Ratings
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
 from smidgen_papers.data.folder import available, contents, require

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from smidgen import checks
-from smidgen.data.speech_model import Frames
+from smidgen.data.datasets import Frames
 from smidgen.errors import InvalidRecord
 from smidgen_papers.data.folder import contents, require
 

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import numpy as np
 
-from smidgen.data.price_model import Prices
+from smidgen.data.datasets import Prices
 from smidgen.errors import InvalidRecord
 from smidgen_papers.data.folder import contents
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from smidgen import checks
-from smidgen._scipy import scipy
-from smidgen.data.rating_model import Ratings
+from smidgen.arrays import scipy
+from smidgen.data.datasets import Ratings
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen_papers.compiled.kernel import kernel

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from smidgen import checks
-from smidgen.data.table_model import Table
+from smidgen.data.datasets import Table
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
 from smidgen_papers.data.folder import contents, require

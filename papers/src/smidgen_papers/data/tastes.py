@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smidgen import checks
-from smidgen.data.rating_model import Ratings
+from smidgen.data.datasets import Ratings
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from smidgen import checks
 from smidgen.decision import IntArray
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidRecord
+from smidgen.serialization import UNREADABLE
 from smidgen_papers.data.folder import contents, require
 
 _DATE = re.compile(r"(\d+)-([A-Z]{3})-(\d{4})\s+(\d+):(\d+):(\d+)")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._scipy import scipy
+from smidgen.arrays import scipy
 from smidgen.decision import FloatArray
 
 _IDF = {"all": "over all documents", "past": "over the documents so far", "first": "over the first documents"}

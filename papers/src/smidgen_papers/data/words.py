@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._scipy import scipy
+from smidgen.arrays import scipy
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument
 from smidgen_papers.data.stop_words import ENGLISH

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from smidgen.data.text_model import documents as generated
+from smidgen.data.datasets import documents as generated
 from smidgen_papers.data.texts import reuters
 from smidgen_papers.data.tfidf import tfidf_stream, unit_rows
 from smidgen_papers.data.words import bag_of_words

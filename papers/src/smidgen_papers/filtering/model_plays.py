@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import Ball
-from smidgen.data.filter_model import FilterStream, filter_stream
+from smidgen.data.synthetic import FilterStream, filter_stream
 from smidgen.learners.filter import AppleTasting, PRidgeFil, RidgeFil, RidgeFull
 from smidgen_papers.outcome import checkpoints
 from smidgen_papers.part import Place, Values

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.evaluate.point_losses import LeastSquares, Logistic
+from smidgen.evaluate.losses import LeastSquares, Logistic
 from smidgen.geometry import Space
 from smidgen.learners.tune import OGDEG, ONSEG, Tuner
 from smidgen_papers.onseg.plays import order_of

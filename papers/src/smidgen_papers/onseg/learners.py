@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smidgen.evaluate.point_losses import LeastSquares, Logistic
+from smidgen.evaluate.losses import LeastSquares, Logistic
 from smidgen.geometry import Ball, Space
 from smidgen.geometry import Box as BoxSpace
 from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, Tuner

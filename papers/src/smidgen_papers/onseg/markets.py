@@ -8,7 +8,7 @@ import numpy as np
 
 from smidgen.data import price_stream
 from smidgen.decision import FloatArray
-from smidgen.evaluate.point_losses import Portfolio
+from smidgen.evaluate.losses import Portfolio
 from smidgen.geometry import L1Ball, Simplex, Space
 from smidgen.learners.tune import OGD, OGDEG, ONSEG, Tuner
 from smidgen.theory import one_point

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen.decision import IntArray
-from smidgen.evaluate.point_losses import Logistic
+from smidgen.evaluate.losses import Logistic
 from smidgen_papers.onseg.learners import Choice, make, moved
 from smidgen_papers.onseg.paper import EPOCHS
 from smidgen_papers.onseg.readings import losses, space_of

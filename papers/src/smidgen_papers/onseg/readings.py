@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen.data import Table, table_like
-from smidgen.evaluate.point_losses import LeastSquares, Logistic
+from smidgen.evaluate.losses import LeastSquares, Logistic
 from smidgen.geometry import Ball, Box, Space
 from smidgen_papers.data import table
 from smidgen_papers.onseg.paper import PRINTED

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.evaluate.point_losses import LeastSquares
+from smidgen.evaluate.losses import LeastSquares
 from smidgen.geometry import Ball
 from smidgen.learners.tune import OGD, OGDEG, ONS, ONSEG, Tuner
 from smidgen_papers.part import Place

@@ -15,12 +15,11 @@ import numpy as np
 from smidgen import checks
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
-from smidgen.evaluate.players.forms import forms_of
+from smidgen.evaluate.rankings import forms_of
 from smidgen.learners.coactive import Coactive, DuelingBandit, RankingSVM
 from smidgen.learners.coactive.dueling_bandit import Duel
 from smidgen.learners.coactive.ranking_svm import Retrained
-from smidgen.optim.program import FILLED, PROJECTED, STEPS, RuleMemory, memory_of
-from smidgen.optim.rule import RETRAINED, Program
+from smidgen.optim.rules import FILLED, PROJECTED, RETRAINED, STEPS, Program, RuleMemory, memory_of
 from smidgen.users.strict_alpha import as_utility
 from smidgen_papers.compiled.directions import perturb
 from smidgen_papers.compiled.kernel import borrowing, kernel

@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen.decision import FloatArray, IntArray
-from smidgen.evaluate.point_losses import LEAST_SQUARES, PORTFOLIO
-from smidgen.geometry.polytope import BALL
-from smidgen.geometry.space import Region
-from smidgen.learners.tune.base import Pace
-from smidgen.optim.program import DECIDED, PROJECTED, RuleMemory
-from smidgen.optim.rule import Program
+from smidgen.evaluate.losses import LEAST_SQUARES, PORTFOLIO
+from smidgen.geometry.space import BALL, Region
+from smidgen.learners.tune.base import StepSchedule
+from smidgen.optim.rules import DECIDED, PROJECTED, Program, RuleMemory
 from smidgen_papers.compiled.arrays import dot, scale, shift, zeros
 from smidgen_papers.compiled.directions import U64, directions_scratch, unit_directions
 from smidgen_papers.compiled.geometry import along, embed
@@ -84,7 +82,7 @@ def play(
     rows: Rows,
     whole: Region,
     p: Program,
-    pace: Pace,
+    pace: StepSchedule,
     m: RuleMemory,
     scratch: TuneScratch,
     order: IntArray,

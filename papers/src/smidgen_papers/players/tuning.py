@@ -15,12 +15,12 @@ import numpy as np
 from smidgen import checks
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.evaluate.players.orders import as_order
-from smidgen.evaluate.point_losses import Logistic, PointLosses, RowLosses
-from smidgen.geometry.region import region_of
+from smidgen.evaluate.losses import Logistic, PointLosses, RowLosses
+from smidgen.evaluate.rankings import as_order
+from smidgen.geometry.space import region_of
 from smidgen.learners.tune import Tuner
 from smidgen.learners.tune.base import GradientTuner
-from smidgen.optim.program import memory_of, program_of, state_of
+from smidgen.optim.rules import memory_of, program_of, state_of
 from smidgen_papers.players.checkpoints import as_checkpoints
 from smidgen_papers.players.tune_rounds import (
     BASE_LOSS,

@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING
 
 from smidgen.history import History as RewardHistory
+from smidgen.learners.base import discover_package
 from smidgen.learners.choose.base import RewardLearner
-from smidgen.learners.discovery import discover
 
 if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.choose.lin_ucb import LinUCB
     from smidgen.learners.choose.square_cb import SquareCB
     from smidgen.learners.choose.thompson_choice import ThompsonChoice
 
-globals().update(discover(__name__))
+globals().update(discover_package(__name__))
 
 __all__ = ["LinUCB", "RewardHistory", "RewardLearner", "SquareCB", "ThompsonChoice"]

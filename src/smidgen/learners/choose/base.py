@@ -21,27 +21,181 @@ from smidgen._core.choose import (
     sample_columns,
     sample_root,
 )
-from smidgen.decision import Decision, FloatArray
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
-from smidgen.features import Rows
+from smidgen.decision import Decision, FloatArray, IntArray
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite
+from smidgen.features import Rows, as_stream, check_dim
+from smidgen.features.rows import DenseRows, SparseRows, check_finite, is_sparse
 from smidgen.history import History
-from smidgen.learners.choose.candidates import candidates, chosen
-from smidgen.learners.choose.round import ROUNDS, SAMPLES, TOO_MUCH, Mask, Played, Settled, Shown, pack
-from smidgen.learners.choose.table import as_played
-from smidgen.learners.courses import DECIDE, Course, Leg, Way
-from smidgen.learners.follower import Follower, Noted, Trip, notes_for
-from smidgen.learners.revival import check_shapes
-from smidgen.learners.reward import as_reward
+from smidgen.learners.base import as_reward, check_shapes
+from smidgen.learners.log_batch import (
+    DECIDE,
+    BatchArrays,
+    BatchLearner,
+    LearnerSteps,
+    LogBatch,
+    LogStep,
+    Outcomes,
+    notes_for,
+)
 from smidgen.randomness import COIN, DIRECTION, stream_key
-from smidgen.state.columns import ColumnRidge
-from smidgen.state.offers import Estimates, Offer, offer
-from smidgen.state.root_ridge import FULL, LEARNT, RootRidge, Slots
+from smidgen.state.sqrt_ridge import (
+    FULL,
+    LEARNT,
+    CandidateArrays,
+    ColumnRidge,
+    Estimates,
+    Slots,
+    SqrtRidge,
+    candidate_arrays,
+)
+from smidgen.structures import Choice
+
+Mask = NDArray[np.bool_]
+#: Rules: the highest upper confidence bound, inverse gaps, the argmaxes of posterior samples.
+UCB, GAPS, SAMPLES = 0, 1, 2
+#: Where things stand in a learner's array of numbers: the rounds learnt, then its settings.
+ROUNDS, RULE, WIDTH, GAMMA, FLOOR, MIN_SHARE, DRAWS, RIDGE, KEEP, COUNT, NUMBERS = range(11)
+#: In place of an action: the least shares add up to more than 1. (−1: a number is not finite.)
+TOO_MUCH = -2
+#: The action, the greedy one, and the probability of the action.
+Settled: TypeAlias = tuple[int, int, float]
+#: What is played: the rows of all candidates; how many rows lie between one round and the next (0: the same again);
+#: which candidates are on offer, a row for each round, or one for all, or none; the rewards, a row for each round.
+Played: TypeAlias = tuple[CandidateArrays, int, Mask, FloatArray]
+#: What was shown in each round, what had the highest estimate, and the probability of what was shown.
+Shown: TypeAlias = tuple[IntArray, IntArray, FloatArray]
+
+
+def pack(
+    rule: int,
+    *,
+    width: float = 1.0,
+    gamma: float = 0.0,
+    floor: float,
+    min_share: float,
+    draws: bool,
+    ridge: float,
+    keep: float,
+    count: int = 0,
+) -> FloatArray:
+    """The numbers of a learner that has not learnt yet."""
+    numbers = np.zeros(NUMBERS)
+    numbers[RULE:] = rule, width, gamma, floor, min_share, draws, ridge, keep, count
+    return numbers
+
+
+def candidates(context: Any, dim: int) -> tuple[Rows, Mask]:
+    """The rows of the candidates, and which of them are on offer (an empty mask: all)."""
+    if type(context) is Choice:
+        rows, mask = context.rows, context.mask
+    else:
+        rows, mask = _other_candidates(context)
+    if rows.shape[1] != dim:
+        check_dim(rows, dim, "items")
+    return rows, mask
+
+
+def _other_candidates(context: Any) -> tuple[Rows, Mask]:
+    """The same of an object that is like a choice: it has rows, and says which are available."""
+    rows, mask = getattr(context, "rows", None), getattr(context, "available", None)
+    if not isinstance(rows, (DenseRows, SparseRows)) or not isinstance(mask, np.ndarray):
+        raise InvalidArgument(
+            f"the context is a {type(context).__name__} without rows of candidates",
+            "give a Choice: smidgen.Choice(items), one row of features per candidate",
+        )
+    return rows, np.ascontiguousarray(mask)
+
+
+def chosen(action: Any, rows: Rows, mask: Mask) -> int:
+    """The action as the index of a candidate that was on offer."""
+    if (type(action) is not int and not checks.is_whole(action)) or not 0 <= action < rows.shape[0]:
+        raise InvalidFeedback(f"the action is {action!r}", f"give one of 0 … {rows.shape[0] - 1}")
+    if len(mask) and not mask[action]:
+        raise InvalidFeedback(f"candidate {action} was not on offer", "name one that may be chosen")
+    return int(action)
+
+
+def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:
+    """What `RewardLearner.run` plays: rows, the stride from round to round, masks, rewards."""
+    table = _rewards(rewards)
+    T, K = table.shape
+    rows, n = _sparse(items, dim) if is_sparse(items) else _dense(items, T, K, dim)
+    if n not in (K, T * K):
+        raise InvalidFeatures(f"items has {n} rows and rewards is {T} × {K}", f"give {K} rows, or {K} for each round")
+    shared = n == K and (T > 1 or np.ndim(items) == 2)
+    return rows, 0 if shared else K, _masks(available, T, K), table
+
+
+def _sparse(items: Any, dim: int) -> tuple[CandidateArrays, int]:
+    """The rows of a sparse matrix, and how many there are; not copied, since a stream is over before it can change."""
+    rows = as_stream(items, dim, np.float64)
+    return rows, len(rows[2]) - 1
+
+
+def _dense(items: Any, T: int, K: int, dim: int) -> tuple[CandidateArrays, int]:
+    """The same of an array."""
+    matrix = np.ascontiguousarray(_matrix(items, T, K))
+    if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
+        raise InvalidFeatures(
+            f"items has shape {matrix.shape} and dtype {matrix.dtype}", "give T × K × dim numbers, or K × dim"
+        )
+    rows = DenseRows(matrix.astype(np.float64, copy=False))
+    check_dim(rows, dim, "items")
+    check_finite(rows.array, "items", "give finite numbers")
+    return candidate_arrays(rows), rows.shape[0]
+
+
+def _matrix(items: Any, T: int, K: int) -> Any:
+    """The rows of all rounds one under the other."""
+    try:
+        given = np.asarray(items)
+    except (ValueError, TypeError) as error:
+        raise InvalidFeatures(f"items is not an array: {error}", "give T × K × dim numbers, or K × dim") from error
+    if given.ndim == 3:
+        if given.shape[:2] != (T, K):
+            raise InvalidFeatures(
+                f"items has shape {given.shape} and rewards is {T} × {K}", f"give {T} × {K} × dim numbers, or {K} × dim"
+            )
+        return given.reshape(T * K, given.shape[2])
+    return given
+
+
+def _rewards(rewards: Any) -> FloatArray:
+    hint = "give one row per round, and in it a number in [0, 1] per candidate"
+    try:
+        table = np.ascontiguousarray(rewards)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"rewards is not a table: {error}", hint) from error
+    if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "fiub":
+        raise InvalidArgument(f"rewards has shape {table.shape} and dtype {table.dtype}", hint)
+    table = table.astype(np.float64, copy=False)
+    if not ((table >= 0.0) & (table <= 1.0)).all():  # NaN too
+        wrong = table[~((table >= 0.0) & (table <= 1.0))][0]
+        raise InvalidArgument(f"rewards holds {wrong} and must be in [0, 1]", hint)
+    return table
+
+
+def _masks(available: Any, T: int, K: int) -> NDArray[np.bool_]:
+    """Which candidates are on offer: K bools for each round, one after the other, or K for all, or none."""
+    if available is None:
+        return np.empty(0, np.bool_)
+    hint = f"give {K} bools, or {T} × {K}, at least one of them true in every round"
+    try:
+        masks = np.atleast_2d(np.ascontiguousarray(available))
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"available is {available!r}", hint) from error
+    if masks.dtype.kind != "b" or masks.shape not in ((1, K), (T, K)):
+        raise InvalidArgument(f"available has shape {masks.shape} and dtype {masks.dtype}", hint)
+    if not masks.any(axis=1).all():
+        raise InvalidArgument("available leaves no candidate to choose in some round", hint)
+    return masks.astype(np.bool_, copy=False).reshape(-1)
+
 
 #: Columns in use up to which A is kept in full where that is left to the learner.
 LARGE = 256
 _NO_SCORES: FloatArray = np.empty(0)
 _NO_MARKS: Slots = np.empty(0, np.int32)
-_Ridge: TypeAlias = RootRidge | ColumnRidge
+_Ridge: TypeAlias = SqrtRidge | ColumnRidge
 
 
 def bytes_of_state(settings: Mapping[str, Any]) -> int:
@@ -54,7 +208,7 @@ def bytes_of_state(settings: Mapping[str, Any]) -> int:
     return 8 * (rows * wide * (columns - 1) + columns * (dim if dim > rows else 0))
 
 
-class RewardLearner(Follower):
+class RewardLearner(BatchLearner):
     """One of several candidates goes out; a reward for it, and for no other, comes back.
 
     A ridge regression of rewards on joint features, one weight vector for all candidates. How its estimates lead to a
@@ -106,7 +260,7 @@ class RewardLearner(Follower):
             self._ridge = ColumnRidge(self.dim, ridge, keep)
         else:
             claimed = covariance == "auto" and self.dim > LARGE
-            self._ridge = RootRidge(self.dim, ridge, keep, LARGE if claimed else None)
+            self._ridge = SqrtRidge(self.dim, ridge, keep, LARGE if claimed else None)
         self._samples = rule == SAMPLES
         self._marks = np.full(self.dim, -1, np.int32) if self._samples else _NO_MARKS
 
@@ -114,7 +268,7 @@ class RewardLearner(Follower):
     def weights(self) -> FloatArray:
         """A copy of the weights w: the estimate of a reward is w·x."""
         ridge = self._ridge
-        return ridge.weights if isinstance(ridge, RootRidge) else ridge.faded(self._numbers[ROUNDS])[0]
+        return ridge.weights if isinstance(ridge, SqrtRidge) else ridge.faded(self._numbers[ROUNDS])[0]
 
     @property
     def covariance(self) -> str:
@@ -173,7 +327,7 @@ class RewardLearner(Follower):
         t, T = 0, len(played[3])
         while t < T:
             ridge, place = self._ridge, (first, t)
-            if isinstance(ridge, RootRidge):
+            if isinstance(ridge, SqrtRidge):
                 parts = ridge.R, ridge.slots, ridge.used, ridge.F
                 t, why = play_root(*parts, self._numbers, self._keys, played, place, shown)
             else:
@@ -185,9 +339,9 @@ class RewardLearner(Follower):
 
     def _decide(self, context: Any, number: int) -> Decision:
         rows, mask = candidates(context, self.dim)
-        K, (idx, val, starts), ridge = rows.shape[0], rows.offer or offer(rows), self._ridge
+        K, (idx, val, starts), ridge = rows.shape[0], rows.offer or candidate_arrays(rows), self._ridge
         scores, widths, p = np.empty(K), np.empty(K), np.empty(K)
-        if type(ridge) is RootRidge and not self._samples:  # the usual case, without another call
+        if type(ridge) is SqrtRidge and not self._samples:  # the usual case, without another call
             R, slots, numbers, keys = ridge.R, ridge.slots, self._numbers, self._keys
             settled = decide_root(R, slots, idx, val, starts, 0, mask, numbers, keys, number, scores, widths, p)
         else:
@@ -209,10 +363,10 @@ class RewardLearner(Follower):
             widths=widths,
         )
 
-    def _choose(self, rows: Offer, mask: Mask, number: int, out: Estimates) -> Settled:
+    def _choose(self, rows: CandidateArrays, mask: Mask, number: int, out: Estimates) -> Settled:
         """The action, the greedy one and the action's propensity."""
         ridge, numbers, keys = self._ridge, self._numbers, self._keys
-        if isinstance(ridge, RootRidge):
+        if isinstance(ridge, SqrtRidge):
             R, slots = ridge.R, ridge.slots
             if self._samples:
                 return sample_root(R, slots, ridge.used, *rows, 0, mask, numbers, keys, number, *out)
@@ -229,7 +383,7 @@ class RewardLearner(Follower):
             raise DecisionMismatch(f"decision {decision.id}: {error.problem}", "give it whole") from error
         self._hear(rows, chosen(decision.action, rows, mask), reward)
 
-    def teach_along(self, course: Course) -> list[FloatArray]:
+    def teach_along(self, course: LogBatch) -> list[FloatArray]:
         """Teach the answers of a course, and predict its decisions, which take no number.
 
         Returns
@@ -240,7 +394,7 @@ class RewardLearner(Follower):
         if (way := self._takes(course)) is None:
             return [self._taught_by(leg) for leg in course.legs]
         noted, steps, done = notes_for(course), len(course.legs), 0
-        trip = Trip(np.zeros(steps, np.int64), np.arange(steps))
+        trip = LearnerSteps(np.zeros(steps, np.int64), np.arange(steps))
         by_verbs: dict[int, FloatArray] = {}
         while done < steps:
             reached = self._ahead(way, trip, done, steps, noted)
@@ -251,7 +405,7 @@ class RewardLearner(Follower):
         scores, rows = np.clip(noted.scores, 0.0, 1.0), zip(way.first.tolist(), way.counts.tolist(), strict=True)
         return [by_verbs.get(t, scores[first : first + count]) for t, (first, count) in enumerate(rows)]
 
-    def _taught_by(self, leg: Leg) -> FloatArray:
+    def _taught_by(self, leg: LogStep) -> FloatArray:
         """One step of `teach_along`."""
         if leg.action == DECIDE:
             scores = self._decide(leg.context, 0).scores
@@ -259,13 +413,13 @@ class RewardLearner(Follower):
         self.teach(leg.context, (leg.action, leg.told))
         return _NO_SCORES
 
-    def _takes(self, course: Course) -> Way | None:
-        fades = isinstance(self._ridge, RootRidge) and self._ridge.keep < 1.0
+    def _takes(self, course: LogBatch) -> BatchArrays | None:
+        fades = isinstance(self._ridge, SqrtRidge) and self._ridge.keep < 1.0
         return None if fades or course.labels or bool in course.told else super()._takes(course)
 
-    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
         ridge, numbers, keys = self._ridge, self._numbers, self._keys
-        if isinstance(ridge, RootRidge):
+        if isinstance(ridge, SqrtRidge):
             return follow_root(ridge.R, ridge.slots, ridge.used, numbers, keys, way, trip, begin, end, noted)
         return follow_columns(ridge.D, self._marks, numbers, keys, way, trip, begin, end, noted)
 
@@ -295,8 +449,8 @@ class RewardLearner(Follower):
 
     def _hear(self, rows: Rows, action: int, reward: float) -> None:
         """Learn the reward of one row."""
-        ridge, given = self._ridge, rows.offer or offer(rows)
-        if isinstance(ridge, RootRidge):
+        ridge, given = self._ridge, rows.offer or candidate_arrays(rows)
+        if isinstance(ridge, SqrtRidge):
             if ridge.keep == 1.0:
                 R, slots, (idx, val, starts) = ridge.R, ridge.slots, given
                 why = hear_root(R, slots, ridge.used, idx, val, starts, action, reward, self._numbers)
@@ -314,10 +468,10 @@ class RewardLearner(Follower):
             _refuse(-1)
         self._numbers[ROUNDS] += 1.0
 
-    def _make_space(self, given: Offer, row: int) -> None:
+    def _make_space(self, given: CandidateArrays, row: int) -> None:
         """More rows for columns that come into use; beyond the most that there may be, A becomes its diagonal."""
         ridge = self._ridge
-        if isinstance(ridge, RootRidge):
+        if isinstance(ridge, SqrtRidge):
             wanted = int(ridge.used[0]) + ridge.missing(given, row)
             if wanted <= LARGE:
                 ridge.grow(min(LARGE, max(wanted, 2 * len(ridge.R))))
@@ -335,9 +489,9 @@ class RewardLearner(Follower):
         w, now = np.array(start["w"], dtype=np.float64), float(start["t"][0]) if "t" in start else 0.0
         a = np.maximum(start["a"], ridge.ridge) if "a" in start else np.full(self.dim, ridge.ridge)
         self._numbers[ROUNDS] = max(0.0, now)
-        if isinstance(ridge, RootRidge) and ridge.begin(w, a):
+        if isinstance(ridge, SqrtRidge) and ridge.begin(w, a):
             return
-        if isinstance(ridge, RootRidge):
+        if isinstance(ridge, SqrtRidge):
             self._ridge = ColumnRidge.of(w, a, ridge.ridge, ridge.keep, self._numbers[ROUNDS])
         else:
             ridge.begin(w, a, self._numbers[ROUNDS])
@@ -345,12 +499,12 @@ class RewardLearner(Follower):
     def _diagonal(self) -> FloatArray:
         """The diagonal of A as it is now."""
         ridge = self._ridge
-        return ridge.diagonal if isinstance(ridge, RootRidge) else ridge.faded(self._numbers[ROUNDS])[1]
+        return ridge.diagonal if isinstance(ridge, SqrtRidge) else ridge.faded(self._numbers[ROUNDS])[1]
 
     def _predict(self, context: Any) -> int:
         rows, mask = candidates(context, self.dim)
         K = rows.shape[0]
-        action, greedy, _ = self._choose(offer(rows), mask, 0, (np.empty(K), np.empty(K), np.empty(K)))
+        action, greedy, _ = self._choose(candidate_arrays(rows), mask, 0, (np.empty(K), np.empty(K), np.empty(K)))
         return greedy if action >= 0 else _refuse(action)
 
     def _state(self) -> dict[str, NDArray[Any]]:
@@ -359,17 +513,17 @@ class RewardLearner(Follower):
     def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """A must have one of the forms that these settings can lead to: rows by need, or its diagonal."""
         ridge, like = self._ridge, {**self._state()}
-        claimed = isinstance(ridge, RootRidge) and ridge.most is not None
+        claimed = isinstance(ridge, SqrtRidge) and ridge.most is not None
         if claimed and "D" in state:
             like = {"rounds": like["rounds"], **ColumnRidge(self.dim, ridge.ridge, ridge.keep).arrays()}
-        elif claimed and isinstance(ridge, RootRidge):
+        elif claimed and isinstance(ridge, SqrtRidge):
             like |= ridge.of_rows(len(state["R"]) if "R" in state else 0)
             ridge.check_slots(state)
         check_shapes(like, state)
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._numbers[ROUNDS] = state["rounds"][0]
-        if "D" in state and isinstance(self._ridge, RootRidge):
+        if "D" in state and isinstance(self._ridge, SqrtRidge):
             self._ridge = ColumnRidge(self.dim, self._ridge.ridge, self._ridge.keep)
         self._ridge.restore(state)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from smidgen import checks
-from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.choose.base import RewardLearner, bytes_of_state
-from smidgen.learners.choose.round import UCB
+from smidgen.learners.base import register
+from smidgen.learners.card import Card, Recommended
+from smidgen.learners.choose.base import UCB, RewardLearner, bytes_of_state
 
 
 @register(

@@ -7,9 +7,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.learners.card import Card, register
-from smidgen.learners.choose.base import RewardLearner, bytes_of_state
-from smidgen.learners.choose.round import SAMPLES
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
+from smidgen.learners.choose.base import SAMPLES, RewardLearner, bytes_of_state
 
 
 @register(

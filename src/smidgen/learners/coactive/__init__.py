@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from smidgen.learners.base import discover_package
 from smidgen.learners.coactive.base import Coactive
-from smidgen.learners.discovery import discover
 
 if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.coactive.base import CoactiveLearner
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.coactive.second_order_preference_perceptron import SecondOrderPreferencePerceptron
     from smidgen.learners.coactive.soft_preference_perceptron import SoftPreferencePerceptron
 
-globals().update(discover(__name__))
+globals().update(discover_package(__name__))
 
 __all__ = [
     "BatchPreferencePerceptron",

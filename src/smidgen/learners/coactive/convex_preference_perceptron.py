@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from smidgen import checks
 from smidgen.geometry import Ball
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
 from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Gradient
 

@@ -16,12 +16,12 @@ from smidgen.arrays import writable
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidFeedback, NotTeachable
 from smidgen.geometry.space import plain
-from smidgen.learners.base import Learner
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import Learner, register
+from smidgen.learners.card import Card
 from smidgen.learners.coactive.base import PAPER, better_than, present
-from smidgen.optim.rule import moved
+from smidgen.optim.rules import moved
 from smidgen.randomness import COIN, DIRECTION, U64, stream_key, uniforms
-from smidgen.records import same
+from smidgen.serialization import same
 from smidgen.structures import Clicks, ExtendedRanking, Ranking
 
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen.decision import FloatArray
 from smidgen.errors import MissingExtra, NotFinite
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
 from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Rule
-from smidgen.optim.rule import RETRAINED, Program, State, count
+from smidgen.optim.rules import RETRAINED, Program, State, count
 
 EARLY_C = 100.0
 EARLY_PAIRS = 50

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from smidgen.geometry import Ball
-from smidgen.learners.card import Card, Recommended, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card, Recommended
 from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.learners.sizes import vector_and_matrix
 from smidgen.optim import Newton

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from smidgen.learners.card import Card, Recommended, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card, Recommended
 from smidgen.learners.coactive.base import PAPER, Coactive
 from smidgen.optim import Soft
 from smidgen.structures import Drafts

@@ -16,7 +16,7 @@ import numpy as np
 
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
-from smidgen.features.prose import TRAITS, Trait
+from smidgen.features.style import TRAITS, Trait
 
 #: How much must speak for a wish before it is told, in corrections, and how many times as much as against it.
 ENOUGH, TIMES = 3, 4
@@ -33,7 +33,7 @@ UP, DOWN, SHOWN, WANTED, FOR, AGAINST = range(6)
 _COLUMNS = 6
 
 
-class Wish(NamedTuple):
+class StyleShift(NamedTuple):
     """What corrections say of one trait: its mean in what was shown and in what people made of it, where it moved."""
 
     name: str
@@ -63,10 +63,10 @@ class Taste:
             elif (counted := self._counted.get(name)) is not None:
                 _left(name, counted, after)
 
-    def wishes(self) -> list[Wish]:
+    def wishes(self) -> list[StyleShift]:
         """All traits that any correction has moved, those moved most often first."""
         told = [
-            Wish(name, float(row[SHOWN] / n), float(row[WANTED] / n), n)
+            StyleShift(name, float(row[SHOWN] / n), float(row[WANTED] / n), n)
             for name, row in self._counted.items()
             if (n := int(row[UP] + row[DOWN]))
         ]
@@ -131,7 +131,7 @@ def _left(name: str, row: list[float], value: float) -> None:
         row[AGAINST] += 1.0
 
 
-def _said(trait: Trait | None, wish: Wish, length: float) -> str:
+def _said(trait: Trait | None, wish: StyleShift, length: float) -> str:
     """The sentence for a trait; empty where it follows from the length."""
     more = wish.wanted > wish.shown
     if trait is None:

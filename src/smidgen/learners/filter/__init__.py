@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from smidgen.history import History as FilterHistory
-from smidgen.learners.discovery import discover
+from smidgen.learners.base import discover_package
 from smidgen.learners.filter.base import Filter, FullInformationFilter
 
 if TYPE_CHECKING:  # written by `make listings`
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.filter.ridge_fil import RidgeFil, RidgeFull
     from smidgen.learners.filter.simple_fil import SimpleFil
 
-globals().update(discover(__name__))
+globals().update(discover_package(__name__))
 
 __all__ = [
     "AppleTasting",

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from smidgen._core.filter import taste
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
-from smidgen.learners.base import State
-from smidgen.learners.card import Card, register
-from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, Stream
-from smidgen.learners.filter.exploring import TASTING, Exploring
+from smidgen.learners.base import State, register
+from smidgen.learners.card import Card
+from smidgen.learners.filter.base import TASTING, Exploring, Filter, FullInformationFilter, Shown, Stream
 from smidgen.learners.filter.perceptron_filter import PerceptronFilter
 from smidgen.learners.filter.ridge_fil import RidgeFull
 from smidgen.learners.filter.simple_fil import PAPER

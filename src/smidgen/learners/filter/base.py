@@ -1,20 +1,24 @@
-"""What the filters have in common: forward or drop goes out, the relevance comes back only if forwarded."""
+"""What the filters have in common: forward or drop goes out, the relevance comes back only if forwarded.
+
+`Exploring` says when a filter forwards against its margin, to learn.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.decision import Decision
+from smidgen._core.filter import write_rows_with_constant
+from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.history import History
-from smidgen.learners.base import Learner
-from smidgen.learners.rows import kept_row
+from smidgen.learners.base import Learner, kept_row
+from smidgen.randomness import U64
 
 #: A stream for compiled code: CSR indices, values and row starts; relevance; the order of play.
 Stream: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]
@@ -180,3 +184,46 @@ def _ranges(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     firsts = numbers[np.concatenate([[0], breaks + 1])] if len(numbers) else numbers
     lasts = numbers[np.concatenate([breaks, [len(numbers) - 1]])] if len(numbers) else numbers
     return np.column_stack([firsts, lasts + 1])
+
+
+#: The rules by name, as kernels know them.
+RULES = {"paper": 0, "found": 1, "scarce": 2, "patient": 3, "sparing": 4}
+#: In the place of a rule: forward by the sign of the margin, and hear every label; or taste what would be dropped.
+EVERYTHING, TASTING = -1, -2
+#: What the ridge is multiplied with, by rule.
+RIDGES = {"paper": 1.0, "found": 1.0, "scarce": 0.1, "patient": 0.1, "sparing": 0.1}
+#: Where things stand in what was heard: labels N, relevant ones among them m, and the recent mean of widths xᵀA⁻¹x.
+HEARD, RELEVANT, WIDTH = 0, 1, 2
+#: How many of them a rule remembers.
+MEMORY = {"paper": 1, "found": 2, "scarce": 3, "patient": 3, "sparing": 3}
+
+
+class Exploring(NamedTuple):
+    """When a filter forwards, for compiled streams: the rule, its c (see `threshold_of`), the key of its coins."""
+
+    rule: int
+    c: float = 0.0
+    key: U64 = np.zeros(2, np.uint64)
+
+
+def margin_of(mean: float, width: float) -> float:
+    """b·A⁻¹x / (1 + xᵀA⁻¹x): the estimate w·x with x itself already counted in (eq. 3)."""
+    return mean / (1.0 + width)
+
+
+def with_constant(row: Row) -> Row:
+    """A row with a 1 behind its features."""
+    n = len(row.indices)
+    indices, values = np.empty(n + 1, np.uint32), np.empty(n + 1)
+    indices[:n], values[:n], indices[n], values[n] = row.indices, row.values, row.dim, 1.0
+    return Row(indices, values, row.dim + 1)
+
+
+def rows_with_constant(
+    indices: NDArray[np.uint32], values: FloatArray, starts: NDArray[np.int64], dim: int
+) -> tuple[NDArray[np.uint32], FloatArray, NDArray[np.int64]]:
+    """The same for all rows of a stream."""
+    size = len(values) + len(starts) - 1
+    wide = np.empty(size, np.uint32), np.empty(size), np.empty_like(starts)
+    write_rows_with_constant((indices, values, starts), dim, *wide)
+    return wide

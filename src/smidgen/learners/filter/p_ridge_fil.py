@@ -13,12 +13,13 @@ from smidgen import checks
 from smidgen._core.filter import p_ridge_decide, p_ridge_hear, p_ridge_stream
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
 from smidgen.learners.filter.base import Filter, Shown, Stream
 from smidgen.learners.filter.simple_fil import PAPER
 from smidgen.learners.sizes import vector_and_matrix
 from smidgen.randomness import COIN, stream_key
-from smidgen.state.full import FullClasses
+from smidgen.state.second_order import FullClasses
 
 
 @register(

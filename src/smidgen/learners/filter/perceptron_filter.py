@@ -12,7 +12,8 @@ from smidgen import checks
 from smidgen._core.filter import perceptron_hear, perceptron_margin, perceptron_stream
 from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
 from smidgen.learners.filter.base import FullInformationFilter, Shown, Stream
 from smidgen.learners.filter.simple_fil import PAPER
 

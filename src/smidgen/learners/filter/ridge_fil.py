@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.filter import count_label, stream_diagonal, stream_full, threshold_of
+from smidgen._core.filter import count_label, play_block, stream_diagonal, stream_full, threshold_of
 from smidgen.decision import Decision, FloatArray
-from smidgen.errors import NotFinite, NoWeights
+from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import Row
-from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.filter.base import Filter, FullInformationFilter, Shown, Stream
-from smidgen.learners.filter.dual_stream import ByVerbs, play_dual
-from smidgen.learners.filter.estimators import make_estimator, ridge_size
-from smidgen.learners.filter.exploring import (
+from smidgen.learners.base import register
+from smidgen.learners.card import Card, Recommended
+from smidgen.learners.filter.base import (
     EVERYTHING,
     HEARD,
     MEMORY,
@@ -27,14 +25,125 @@ from smidgen.learners.filter.exploring import (
     RULES,
     WIDTH,
     Exploring,
+    Filter,
+    FullInformationFilter,
+    Shown,
+    Stream,
     margin_of,
     rows_with_constant,
     with_constant,
 )
 from smidgen.learners.filter.simple_fil import PAPER
-from smidgen.state.kernel_functions import KernelFunction
-from smidgen.state.ridge import DiagonalRidge, FullRidge, KernelRidge, Ridge
+from smidgen.learners.sizes import by_covariance
+from smidgen.state.dual import KernelFunction, find_kernel
+from smidgen.state.ridge import DiagonalRidge, ForgettingRidge, FullRidge, KernelRidge, Ridge
 from smidgen.state.sparse_ridge import SparseRidge
+
+#: Items of a block, and how many examples there must be before blocks pay: until then, the two verbs play.
+BLOCK, MANY = 192, 200
+
+Counts: TypeAlias = tuple[FloatArray, FloatArray]  # what was heard; surprises of a filter that tastes
+ByVerbs: TypeAlias = Callable[[Stream, int, Shown], None]
+
+
+def play_dual(
+    ridge: SparseRidge,
+    e: Exploring,
+    counts: Counts,
+    stream: Stream,
+    wide: Stream,
+    first: int,
+    shown: Shown,
+    by_verbs: ByVerbs,
+) -> None:
+    """Play a stream to its end; ``wide`` has the rows as the ridge sees them, with a constant if there is one.
+
+    With n examples an exact answer costs n² operations in any form, and n goes into the thousands. One item at a time
+    that is a walk through a large matrix; a block of items at a time it is a product of matrices, many times quicker.
+    The arithmetic is that of `SparseRidge`, for a block: an item that is learnt adds a row to the products of those
+    after it.
+
+    Equal to the two verbs to the last bit up to `MANY` examples, and to rounding from then on.
+    """
+    indices, values, starts, truth, order = stream
+    at = 0
+    while at < len(order):
+        stop = min(at + BLOCK, len(order))
+        part, then = order[at:stop], (shown[0][at:stop], shown[1][at:stop])
+        if ridge.window is not None or len(ridge) < MANY:
+            by_verbs((indices, values, starts, truth, part), first + at, then)
+        else:
+            asked = ridge.asked(*wide[:3], part)
+            play_block(asked, e, counts, truth[part], first + at, then)
+            ridge.take_over(asked)
+        at = stop
+
+
+LARGE = 1000  # features; beyond this the examples learnt from are usually fewer
+
+
+def make_estimator(
+    dim: int,
+    a: float,
+    covariance: str | None,
+    kernel: str | KernelFunction | None,
+    kernel_params: Mapping[str, Any] | None,
+    forgetting: float,
+    window: int | None,
+    constant: bool = False,
+) -> tuple[Ridge, dict[str, Any]]:
+    """The estimator, and the settings that lead to it again; with a constant it holds one more feature."""
+    start = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
+    keep = checks.number("forgetting", forgetting, "give a number in (0, 1]; 1 forgets nothing", above=0.0, at_most=1.0)
+    size = None if window is None else checks.whole("window", window, "leave it out to keep everything")
+    if covariance is not None:
+        checks.one_of("covariance", covariance, {"full": 0, "diagonal": 0, "dual": 0, "kernel": 0})
+    if kernel is not None and not isinstance(kernel, str) and not callable(kernel):
+        raise InvalidArgument(f"kernel is {kernel!r}", "give a name or a function k(X, Z) -> Gram matrix")
+    kernel_params = checks.mapping("kernel_params", kernel_params, "give e.g. {'gamma': 0.5}")
+    if kernel is not None and covariance not in (None, "kernel"):
+        raise InvalidArgument(f"a kernel was given with covariance={covariance!r}", "leave covariance out")
+    if kernel_params and kernel is None:
+        raise InvalidArgument("kernel_params was given without a kernel", "say kernel='rbf'")
+    form = covariance or _form(dim, kernel, keep, size)
+    checks.one_of("covariance", form, {"full": 0, "diagonal": 0, "dual": 0, "kernel": 0})
+    if keep < 1.0 and form != "full":
+        raise InvalidArgument(f"forgetting={keep:g} was given with covariance={form!r}", "use 'full', or a window")
+    if size is not None and form != "dual":
+        raise InvalidArgument(f"a window was given with covariance={form!r}", "leave covariance out, or say 'dual'")
+    params: dict[str, Any] = {"a": start, "covariance": form}
+    if form == "kernel":
+        params |= {"kernel": kernel or "rbf", "kernel_params": dict(kernel_params or {})}
+        found = find_kernel(kernel or "rbf", kernel_params)
+        return KernelRidge(dim, start, _raised(found) if constant else found), params
+    features = dim + constant
+    if form == "dual":
+        params |= {"window": size} if size else {}
+        return SparseRidge(features, start, size), params
+    if form == "diagonal":
+        return DiagonalRidge(features, start), params
+    if keep < 1.0:
+        return ForgettingRidge(features, start, keep), {**params, "forgetting": keep}
+    return FullRidge(features, start), params
+
+
+def _raised(kernel: KernelFunction) -> KernelFunction:
+    """The kernel whose feature space has a constant beside: k + 1."""
+    return lambda X, Z: kernel(X, Z) + 1.0
+
+
+def ridge_size(settings: Mapping[str, Any]) -> int:
+    """The bytes of a fresh estimator; the dual forms grow with what they hear."""
+    if (form := settings.get("covariance")) is None:  # a learner that was made says which, and leaves out the rest
+        form = _form(settings["dim"], settings["kernel"], settings["forgetting"], settings["window"])
+    return by_covariance({**settings, "covariance": form})
+
+
+def _form(dim: int, kernel: str | KernelFunction | None, forgetting: float, window: int | None) -> str:
+    """The form of the covariance if nobody said which."""
+    if kernel is not None:
+        return "kernel"
+    return "dual" if window or (dim > LARGE and forgetting == 1.0) else "full"
 
 
 class _RidgeState:

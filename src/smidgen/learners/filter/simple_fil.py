@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from smidgen._core.filter import simple_decide, simple_stream
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeatures, NoWeights
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
 from smidgen.learners.filter.base import Filter, Shown, Stream
 
 PAPER = "Cesa-Bianchi, Conconi & Gentile 2003"

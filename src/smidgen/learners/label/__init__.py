@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from smidgen.history import History as LabelHistory
-from smidgen.learners.discovery import discover
+from smidgen.learners.base import discover_package
 from smidgen.learners.label.base import LabelLearner
 
 if TYPE_CHECKING:  # written by `make listings`
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
     from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
 
-globals().update(discover(__name__))
+globals().update(discover_package(__name__))
 
 __all__ = [
     "AROW",

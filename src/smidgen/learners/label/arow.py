@@ -19,11 +19,11 @@ from smidgen._core.second_order import (
 from smidgen._core.second_order import (
     scores_by_class as scores_of_one,
 )
-from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.label.base import Csr, Shown, Stream
-from smidgen.learners.label.second_order import SecondOrderLabelLearner
+from smidgen.learners.base import register
+from smidgen.learners.card import Card, Recommended
+from smidgen.learners.label.base import Csr, SecondOrderLabelLearner, Shown, Stream
 from smidgen.learners.sizes import by_covariance
-from smidgen.state.classes import Block
+from smidgen.state.second_order import Block
 
 
 @register(

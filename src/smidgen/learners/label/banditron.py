@@ -17,12 +17,10 @@ from smidgen._core.label import (
 )
 from smidgen.decision import Decision
 from smidgen.errors import DecisionMismatch
-from smidgen.learners.card import Card, register
-from smidgen.learners.courses import Course, Way
-from smidgen.learners.follower import Noted, Trip
-from smidgen.learners.label.base import Shown, Stream
-from smidgen.learners.label.plain import PlainLabelLearner
-from smidgen.learners.rows import kept_row
+from smidgen.learners.base import kept_row, register
+from smidgen.learners.card import Card
+from smidgen.learners.label.base import PlainLabelLearner, Shown, Stream
+from smidgen.learners.log_batch import BatchArrays, LearnerSteps, LogBatch, Outcomes
 from smidgen.randomness import COIN, stream_key
 
 
@@ -123,10 +121,10 @@ class Banditron(PlainLabelLearner):
         greedy = score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
         banditron_update(self._W, row.indices, row.values, true, greedy, True, 1.0)
 
-    def _takes(self, course: Course) -> Way | None:
+    def _takes(self, course: LogBatch) -> BatchArrays | None:
         return None if float in course.told else super()._takes(course)
 
-    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
         return banditron_follow(self._W, self.n_classes, self._gamma, self._key, way, trip, begin, end, noted)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:

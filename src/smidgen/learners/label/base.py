@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -11,16 +11,123 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen.decision import Decision, FloatArray
+from smidgen._core.label import score_classes, scores_by_feature
+from smidgen._core.second_order import pick
+from smidgen.arrays import aligned, zeros
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row, as_stream
 from smidgen.features.row import DOUBLE
 from smidgen.history import History
-from smidgen.learners.courses import Course, Way
-from smidgen.learners.follower import Follower
-from smidgen.learners.label.classes import Classes
+from smidgen.learners.base import kept_row
+from smidgen.learners.log_batch import BatchArrays, BatchLearner, LogBatch
 from smidgen.settings import refuse_large
-from smidgen.state.classes import Block, padded
+from smidgen.state.second_order import Block, DiagonalClasses, FullClasses, padded
+
+SMALL = 2**16
+MOST = 2**24  # classes
+
+
+def _listed(labels: Any) -> bool:
+    """Whether these are several: text is one, and so is an array without extent."""
+    one = isinstance(labels, (str, bytes)) or (isinstance(labels, np.ndarray) and labels.ndim == 0)
+    return isinstance(labels, Iterable) and not one
+
+
+class Classes:
+    """A growing list of distinct labels.
+
+    Parameters
+    ----------
+    n_classes
+        How many there are; without ``labels`` they are the ints 0 … n_classes−1.
+    labels
+        Their names: strings, ints, tuples, anything hashable.
+    """
+
+    __slots__ = ("_bools", "_index", "_type", "labels", "named")
+
+    def __init__(self, n_classes: int | None, labels: Sequence[Hashable] | None) -> None:
+        hint = "give n_classes=3, or labels=['bug', 'question', 'praise']"
+        if labels is None:
+            if n_classes is None:
+                raise InvalidArgument("neither n_classes nor labels was given", hint)
+            labels = range(checks.whole("n_classes", n_classes, hint, at_least=2, below=MOST))
+            self.named = False
+        else:
+            self.named = True
+            if not _listed(labels):
+                raise InvalidArgument(f"labels is {labels!r} and must be a list", hint)
+        self.labels: list[Any] = []
+        self._index: dict[Any, int] = {}
+        self.grow(labels)
+        if len(self.labels) < 2:
+            raise InvalidArgument(f"there is {len(self.labels)} class and there must be at least 2", hint)
+        if n_classes is not None and n_classes != len(self.labels):
+            raise InvalidArgument(f"n_classes is {n_classes} and there are {len(self.labels)} labels", hint)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def grow(self, labels: Iterable[Hashable]) -> None:
+        """Announce more labels; all of them, or none if one is known already."""
+        plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
+        known = set(self._index)
+        for label in plain:
+            try:
+                taken = label in known
+            except TypeError as error:
+                raise InvalidArgument(f"the label {label!r} is not hashable", "use strings, ints or tuples") from error
+            if label != label:
+                raise InvalidArgument(f"the label {label!r} is not equal to itself", "use strings, ints or tuples")
+            if taken:
+                raise InvalidArgument(f"the label {label!r} is there already", "announce each label once")
+            known.add(label)
+        for label in plain:
+            self._index[label] = len(self.labels)
+            self.labels.append(label)
+        self._bools = any(isinstance(label, bool) for label in self.labels[:2])
+        types = {type(label) for label in self.labels}
+        self._type = types.pop() if len(types) == 1 else None  # of all labels, if they have one
+
+    def index(self, label: Any) -> int:
+        """The number of an announced label."""
+        if type(label) is self._type and (found := self._index.get(label)) is not None:
+            return found
+        plain = label.item() if isinstance(label, np.generic) else label
+        try:
+            found = self._index.get(plain) if isinstance(plain, bool) is self._bools else None
+        except TypeError:
+            found = None
+        if found is None:
+            shown = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self) > 8 else "")
+            raise InvalidFeedback(
+                f"the label is {label!r} and is not one of {shown}",
+                "announce a new class with learner.add_classes first",
+            )
+        return found
+
+    def indices(self, labels: Any) -> IntArray:
+        """The numbers of a whole array of labels."""
+        if not isinstance(labels, np.ndarray) and len({type(label) for label in labels} - {str, int, float, bool}) == 0:
+            labels = np.asarray(labels) if len({type(label) for label in labels}) == 1 else list(labels)
+        if isinstance(labels, np.ndarray) and labels.dtype != object:
+            if labels.ndim != 1:
+                raise InvalidArgument(f"y has shape {labels.shape} and must be 1-D", "give one label per row of X")
+            if labels.dtype.kind in "iu" and labels.size and labels.min() >= 0 and labels.max() < SMALL:
+                return self._small_indices(labels.astype(np.int64))
+            values, inverse = np.unique(labels, return_inverse=True)
+            return np.array([self.index(value) for value in values], dtype=np.int64)[inverse]
+        return np.array([self.index(label) for label in labels], dtype=np.int64)  # tuples, mixtures: one by one
+
+    def _small_indices(self, labels: IntArray) -> IntArray:
+        """The same for ints from 0 to SMALL, by a table: sorting them would take longer."""
+        counts = np.bincount(labels)
+        table = np.zeros(len(counts), np.int64)
+        for label in np.flatnonzero(counts):
+            table[label] = self.index(label)
+        return table[labels]
+
 
 #: Rows for compiled code: CSR indices, values and row starts.
 Csr: TypeAlias = tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]
@@ -32,7 +139,7 @@ Shown: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 DTYPES = {name: np.dtype(name) for name in ("float64", "float32")}
 
 
-class LabelLearner(Follower):
+class LabelLearner(BatchLearner):
     """One of K labels goes out; right or wrong (or the true label) comes back."""
 
     #: What comes back: "one-bit" (a bool: was it right) or "full" (the true label).
@@ -166,7 +273,7 @@ class LabelLearner(Follower):
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST)
 
-    def _takes(self, course: Course) -> Way | None:
+    def _takes(self, course: LogBatch) -> BatchArrays | None:
         return super()._takes(course) if course.labels and self._dtype == DOUBLE else None
 
     def _note(self, decision: Decision) -> tuple[int, int]:
@@ -245,3 +352,106 @@ class LabelLearner(Follower):
             shown[0][i], shown[1][i] = self._classes.index(decision.action), self._classes.index(decision.greedy)
             true = self._classes.labels[truth[t]]
             self._learn(decision, decision.action == true if self.feedback == "one-bit" else true)
+
+
+class PlainLabelLearner(LabelLearner):
+    """W, by feature and class, and nothing else."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._W: Block = zeros((self.dim, padded(self.n_classes)), self._dtype)
+
+    def _score_rows(self, rows: Csr, out: Block) -> None:
+        scores_by_feature(self._W, rows, out)
+
+    def _predict(self, context: Any) -> Any:
+        row = self._row(context)
+        return self._classes.labels[score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))]
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights, one row per class."""
+        return np.ascontiguousarray(self._W[:, : self.n_classes].T, dtype=np.float64)
+
+    @property
+    def _columns(self) -> int:
+        return int(self._W.shape[1])
+
+    def _widen(self, columns: int) -> None:
+        grown = zeros((self.dim, columns), self._dtype)
+        grown[:, : self._columns] = self._W
+        self._W = grown
+
+    @property
+    def shared_start(self) -> str | None:
+        """With the mean of the others' weights."""
+        return "mean"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        self._W[:, : self.n_classes] = start["w"].T
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return {"W": self._W}
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._W = aligned(state["W"])
+
+
+class SecondOrderLabelLearner(LabelLearner):
+    """Show the label of highest score; hear the true one; step."""
+
+    def __init__(self, *, covariance: str, start: float, params: Mapping[str, Any], **settings: Any) -> None:
+        checks.one_of("covariance", covariance, {"diagonal": 0, "full": 0})
+        super().__init__(params={**params, "covariance": covariance}, **settings)
+        diagonal = covariance == "diagonal"
+        made: Any = (DiagonalClasses if diagonal else FullClasses)(self.dim, padded(self.n_classes), start, self._dtype)
+        self._blocks: DiagonalClasses | FullClasses = made
+        self._diagonal: DiagonalClasses | None = made if diagonal else None
+        self._full: FullClasses = made
+
+    @abstractmethod
+    def _scores(self, row: Row) -> Block:
+        """The score of every class."""
+
+    @abstractmethod
+    def _step(self, row: Row, action: int, true: int) -> bool:
+        """Learn that ``true`` was right where ``action`` was shown; say no where the scores are not finite."""
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        row, scores = self._row(context), np.empty(self.n_classes)
+        action = pick(self._scores(row), scores)
+        return self._record(number, row, action, action, scores)
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        true, row = self._classes.index(feedback), kept_row(decision, self.dim, self._dtype)
+        if not self._step(row, self._classes.index(decision.action), true):
+            raise NotFinite("the features lead to scores that are not finite", "scale them down")
+
+    def _predict(self, context: Any) -> Any:
+        return self._classes.labels[pick(self._scores(self._row(context)), np.empty(self.n_classes))]
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights, one row per class."""
+        return self._blocks.weights(self.n_classes)
+
+    @property
+    def _columns(self) -> int:
+        return self._blocks.columns
+
+    def _widen(self, columns: int) -> None:
+        self._blocks.widen(columns)
+
+    @property
+    def shared_start(self) -> str | None:
+        """With the weights of one that was taught everything; A begins as it always does."""
+        return "pooled"
+
+    def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
+        self._blocks.begin(start["w"])
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return self._blocks.arrays()
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._blocks.restore(state)

@@ -28,19 +28,14 @@ from smidgen._core.label import scores_by_class, scores_by_feature
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.courses import Course, Way
-from smidgen.learners.follower import Noted, Trip
+from smidgen.learners.base import as_bit_or_reward, kept_row, register
+from smidgen.learners.card import Card, Recommended
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream
-from smidgen.learners.reward import as_bit_or_reward
-from smidgen.learners.rows import kept_row
+from smidgen.learners.log_batch import BatchArrays, LearnerSteps, LogBatch, Outcomes
 from smidgen.learners.sizes import by_covariance
 from smidgen.randomness import COIN, stream_key
-from smidgen.state.classes import Block, padded
-from smidgen.state.diagonal import DiagonalClasses
-from smidgen.state.dual import DualClasses
-from smidgen.state.full import FullClasses
-from smidgen.state.kernel_functions import KernelFunction, find_kernel
+from smidgen.state.dual import DualClasses, KernelFunction, find_kernel
+from smidgen.state.second_order import Block, DiagonalClasses, FullClasses, padded
 
 GRAM_BLOCK = 2**20  # how many numbers of sparse rows are made dense at once for a kernel
 
@@ -344,12 +339,12 @@ class Confidit(LabelLearner):
             row_scales(values, starts, scales)
         return scales
 
-    def _takes(self, course: Course) -> Way | None:
+    def _takes(self, course: LogBatch) -> BatchArrays | None:
         if isinstance(self._state_of, DualClasses) or (known := super()._takes(course)) is None:
             return None
         return course.unit(row_scales) if self._normalize and not course.kept else known
 
-    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
         state, along = self._state_of, (self.n_classes, self._numbers, self._key, way, trip, begin, end, noted)
         self._numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):

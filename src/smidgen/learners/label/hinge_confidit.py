@@ -27,18 +27,12 @@ from smidgen._core.label import scores_by_class, scores_by_feature
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
-from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.courses import DECIDE, Course, Way
-from smidgen.learners.follower import Noted, Trip
+from smidgen.learners.base import as_bit_or_reward, check_shapes, kept_row, register
+from smidgen.learners.card import Card, Recommended
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream
-from smidgen.learners.revival import check_shapes
-from smidgen.learners.reward import as_bit_or_reward
-from smidgen.learners.rows import kept_row
+from smidgen.learners.log_batch import DECIDE, BatchArrays, LearnerSteps, LogBatch, Outcomes
 from smidgen.randomness import COIN, stream_key
-from smidgen.state.classes import Block, padded
-from smidgen.state.diagonal import DiagonalClasses
-from smidgen.state.full import FullClasses
-from smidgen.state.in_use import ClassesInUse
+from smidgen.state.second_order import ActiveColumns, Block, DiagonalClasses, FullClasses, padded
 
 #: Where the number of the decision whose moments stand ready (0: none) is in a learner's one array of numbers, as the
 #: compiled core reads it (_core/hinge.cpp). After it come the settings in force.
@@ -169,13 +163,13 @@ class HingeConfidit(LabelLearner):
         params |= {"normalize": self._normalize, "floor": self._floor}
         super().__init__(dim=dim, n_classes=n_classes, labels=labels, dtype=dtype, params=params, seed=seed)
         columns, start = padded(self.n_classes), self._in_force("diagonal" if covariance == "diagonal" else "full")[0]
-        self._state_of: DiagonalClasses | FullClasses | ClassesInUse
+        self._state_of: DiagonalClasses | FullClasses | ActiveColumns
         if covariance == "diagonal":
             self._state_of = DiagonalClasses(self.dim, columns, start, self._dtype)
         elif covariance == "full" or self.dim <= LIMIT:
             self._state_of = FullClasses(self.dim, columns, start, self._dtype)
         else:
-            self._state_of = ClassesInUse(self.dim, columns, start, self._dtype, LIMIT)
+            self._state_of = ActiveColumns(self.dim, columns, start, self._dtype, LIMIT)
         self._renumber()
         self._key = stream_key(self._seed, COIN)
         self._latest: Decision | None = None  # the one whose moments stand ready in the state
@@ -214,8 +208,8 @@ class HingeConfidit(LabelLearner):
         if isinstance(state, DiagonalClasses):
             moments = state.moments if number else np.empty_like(state.moments)
             return decide_diagonal(state.S, idx, val, numbers, key, number, moments, scores, eps)
-        full, more = state.full if isinstance(state, ClassesInUse) else state, 0.0
-        if isinstance(state, ClassesInUse):
+        full, more = state.full if isinstance(state, ActiveColumns) else state, 0.0
+        if isinstance(state, ActiveColumns):
             idx, val, _, more = state.part(idx, val)
         scratch = (full.moments, full.products)
         scratch = scratch if number else (np.empty_like(full.moments), np.empty_like(full.products))
@@ -235,7 +229,7 @@ class HingeConfidit(LabelLearner):
     def _step(self, row: Row, c: int, reward: float, number: int) -> bool:
         """Learn the reward of class c; False, and nothing changed, if that is not finite."""
         state, idx, val, numbers = self._state_of, row.indices, row.values, self._numbers
-        if isinstance(state, ClassesInUse):
+        if isinstance(state, ActiveColumns):
             where, values, new, more = state.part(idx, val)
             if new:
                 full = state.full
@@ -254,7 +248,7 @@ class HingeConfidit(LabelLearner):
             return learn_full(state.W, state.B, idx, val, c, reward, numbers, number, state.moments, state.products)
         return learn_diagonal(state.S, idx, val, c, reward, numbers, number, state.moments)
 
-    def _leave_full(self, state: ClassesInUse) -> None:
+    def _leave_full(self, state: ActiveColumns) -> None:
         """From full matrices to their diagonals, once and for all."""
         (before, _, _), (start, _, _) = self._in_force("full"), self._in_force("diagonal")
         diagonal, used = DiagonalClasses(self.dim, state.columns, start, self._dtype), state.in_use[: state.used]
@@ -284,11 +278,11 @@ class HingeConfidit(LabelLearner):
             row_scales(values, starts, scales)
         return scales
 
-    def _takes(self, course: Course) -> Way | None:
+    def _takes(self, course: LogBatch) -> BatchArrays | None:
         known = super()._takes(course)
         return course.unit(row_scales) if known is not None and self._normalize and not course.kept else known
 
-    def _ahead(self, way: Way, trip: Trip, begin: int, end: int, noted: Noted) -> int:
+    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
         state, K = self._state_of, self.n_classes
         along = (K, self._numbers, self._key, way, trip, begin, end, noted)
         self._numbers[FRESH] = 0.0
@@ -312,7 +306,7 @@ class HingeConfidit(LabelLearner):
         scales = self._scales(values, starts)
         while done < len(order):
             state, rest = self._state_of, order[done:]
-            if isinstance(state, ClassesInUse):
+            if isinstance(state, ActiveColumns):
                 n, used = rounds_within(state.slots, state.used, state.limit, indices, values, starts, rest)
                 state.reserve(used)
             else:
@@ -356,7 +350,7 @@ class HingeConfidit(LabelLearner):
         return "pooled"
 
     def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
-        if isinstance(self._state_of, ClassesInUse) and not self._state_of.room_for(start["w"]):
+        if isinstance(self._state_of, ActiveColumns) and not self._state_of.room_for(start["w"]):
             self._leave_full(self._state_of)
         self._state_of.begin(start["w"])
         self._numbers[FRESH] = 0.0
@@ -367,14 +361,14 @@ class HingeConfidit(LabelLearner):
     def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Matrices grow with the columns in use, and beyond the limit there is a diagonal in their place."""
         now = self._state_of
-        if not isinstance(now, ClassesInUse) or not {"S", "W"} & state.keys():
+        if not isinstance(now, ActiveColumns) or not {"S", "W"} & state.keys():
             super()._check_state(state)
             return
         if "S" in state:
             start = self._in_force("diagonal")[0]
             check_shapes(DiagonalClasses(self.dim, now.columns, start, self._dtype).arrays(), state)
             return
-        like = ClassesInUse(self.dim, now.columns, now.start, self._dtype, now.limit)
+        like = ActiveColumns(self.dim, now.columns, now.start, self._dtype, now.limit)
         like.reserve(min(state["W"].shape[-1], now.limit))
         check_shapes(like.arrays(), state)
         used = state["in_use"]

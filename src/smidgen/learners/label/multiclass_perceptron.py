@@ -9,10 +9,9 @@ import numpy as np
 
 from smidgen._core.label import add_to_class, perceptron_stream, score_classes
 from smidgen.decision import Decision
-from smidgen.learners.card import Card, register
-from smidgen.learners.label.base import Shown, Stream
-from smidgen.learners.label.plain import PlainLabelLearner
-from smidgen.learners.rows import kept_row
+from smidgen.learners.base import kept_row, register
+from smidgen.learners.card import Card
+from smidgen.learners.label.base import PlainLabelLearner, Shown, Stream
 
 
 @register(

@@ -20,11 +20,11 @@ from smidgen._core.second_order import (
     perceptron_stream_diagonal,
     perceptron_stream_full,
 )
-from smidgen.learners.card import Card, register
-from smidgen.learners.label.base import Csr, Shown, Stream
-from smidgen.learners.label.second_order import SecondOrderLabelLearner
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
+from smidgen.learners.label.base import Csr, SecondOrderLabelLearner, Shown, Stream
 from smidgen.learners.sizes import by_covariance
-from smidgen.state.classes import Block
+from smidgen.state.second_order import Block
 
 
 @register(

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from smidgen.learners.discovery import discover
+from smidgen.learners.base import discover_package
 from smidgen.learners.rank.base import RankLearner
 
 if TYPE_CHECKING:  # written by `make listings`
@@ -10,6 +10,6 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.rank.pdgd import PDGD
     from smidgen.learners.rank.perturbed_preference_perceptron import PerturbedPreferencePerceptron
 
-globals().update(discover(__name__))
+globals().update(discover_package(__name__))
 
 __all__ = ["PDGD", "FairPairs", "PerturbedPreferencePerceptron", "RankLearner"]

@@ -1,4 +1,9 @@
-"""What learners have in common that show rankings with some randomness in them, and learn from clicks."""
+"""What learners have in common that show rankings with some randomness in them, and learn from clicks.
+
+An answer has one form, be it clicks or a better ranking (`Answer`): every document gets a standing, the lower the
+better: clicked documents 0 and the others 1, or its place in the better ranking. An answer speaks of the first places
+only: clicks of those down to the one below the last click, which the user will have seen.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +16,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
+from smidgen._core.rank import stand_clicked, stand_placed
 from smidgen._core.ranking import rank_finite
+from smidgen.arrays import writable
 from smidgen.decision import Decision, FloatArray, IntArray
-from smidgen.errors import DecisionMismatch, InvalidArgument, NotFinite
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
 from smidgen.features import Rows
 from smidgen.geometry.space import plain
 from smidgen.learners.base import Learner
-from smidgen.learners.rank.answers import Answer, read_answer
 from smidgen.randomness import COIN, U64, stream_key
-from smidgen.structures import Clicks, Ranking
+from smidgen.structures import Clicks, ExtendedRanking, Ranking
+
+
+class Answer(NamedTuple):
+    """An answer, by document.
+
+    Attributes
+    ----------
+    standing
+        Of each document: the lower, the better.
+    places
+        How many of the first places it speaks of.
+    clicks
+        Whether these are clicks: two documents of other standing are then a preference whichever stood above. Of a
+        better ranking only what was turned round is one.
+    """
+
+    standing: IntArray
+    places: int
+    clicks: bool
+
+
+def read_answer(context: Ranking, shown: IntArray, feedback: Any) -> Answer:
+    """What the feedback on a shown ranking says, or a refusal."""
+    standing = np.empty(len(shown), np.int64)
+    if type(feedback) is Clicks:
+        places = stand_clicked(shown, feedback.documents, standing)
+        if places < 0:
+            raise InvalidFeedback(
+                f"document {feedback.documents.max()} was clicked and there are {len(shown)}",
+                f"give indices of shown documents, 0 … {len(shown) - 1}",
+            )
+        return Answer(standing, places, True)
+    better = context.check(feedback)
+    order = better.order if isinstance(better, ExtendedRanking) else better
+    stand_placed(order, standing)
+    return Answer(standing, len(shown), False)
+
 
 DEPTH = "give how many of the first places are drawn and learnt from, e.g. depth=10"
 
@@ -151,3 +194,11 @@ class RankLearner(Learner):
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._w, self._uninformative = plain(state["w"]), int(state["uninformative"])
+
+
+def kept_pairs(decision: Decision, n: int) -> IntArray:
+    """The pairs that a decision says its places belong to, checked."""
+    teams = decision.teams
+    if teams is None or teams.shape != (n,) or teams.dtype.kind not in "iu":
+        raise DecisionMismatch(f"decision {decision.id} does not say which places are a pair", "give it whole")
+    return writable(np.asarray(teams, dtype=np.int64))

@@ -12,12 +12,11 @@ from smidgen import checks
 from smidgen._core.rank import adagrad_pairs, preferred_pairs, swap_with_chance
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import NotFinite
-from smidgen.features.differences import differences
+from smidgen.features.rows import differences
 from smidgen.geometry.space import plain
-from smidgen.learners.card import Card, register
-from smidgen.learners.rank.answers import Answer
-from smidgen.learners.rank.base import FAIR, Drawing, RankLearner
-from smidgen.learners.rank.swaps import kept_pairs
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
+from smidgen.learners.rank.base import FAIR, Answer, Drawing, RankLearner, kept_pairs
 
 BEGIN = 1e-8  # G₀ of AdaGrad
 

@@ -12,11 +12,11 @@ from smidgen.arrays import writable
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch
 from smidgen.features import Rows
-from smidgen.features.columns import unit_columns, unit_queries
-from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.rank.answers import Answer
-from smidgen.learners.rank.base import DRAWN, Drawing, RankLearner
-from smidgen.optim.rule import moved
+from smidgen.features.rows import unit_columns, unit_queries
+from smidgen.learners.base import register
+from smidgen.learners.card import Card, Recommended
+from smidgen.learners.rank.base import DRAWN, Answer, Drawing, RankLearner
+from smidgen.optim.rules import moved
 
 
 @register(

@@ -9,11 +9,10 @@ import numpy as np
 from smidgen import checks
 from smidgen._core.rank import exchange_pairs, swap_with_chance
 from smidgen.decision import Decision, FloatArray, IntArray
-from smidgen.learners.card import Card, register
-from smidgen.learners.rank.answers import Answer
-from smidgen.learners.rank.base import PERTURBED, Drawing, RankLearner
-from smidgen.learners.rank.swaps import kept_pairs
-from smidgen.optim.rule import moved
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
+from smidgen.learners.rank.base import PERTURBED, Answer, Drawing, RankLearner, kept_pairs
+from smidgen.optim.rules import moved
 
 
 @register(

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from smidgen.learners.discovery import discover
+from smidgen.learners.base import discover_package
 from smidgen.learners.tune.base import Tuner
 
 if TYPE_CHECKING:  # written by `make listings`
@@ -12,6 +12,6 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.tune.onseg import ONSEG
     from smidgen.learners.tune.quadratic_tuner import QuadraticTuner
 
-globals().update(discover(__name__))
+globals().update(discover_package(__name__))
 
 __all__ = ["OGD", "OGDEG", "ONS", "ONSEG", "QuadraticTuner", "Tuner"]

@@ -19,11 +19,11 @@ from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
 from smidgen.learners.base import Learner
 from smidgen.optim import Rule
-from smidgen.optim.rule import as_direction
+from smidgen.optim.rules import as_direction
 from smidgen.randomness import DIRECTION, U64, stream_key
 
 
-class Pace(NamedTuple):
+class StepSchedule(NamedTuple):
     """How a learner tries points and hears of them, for compiled loops.
 
     Attributes
@@ -67,7 +67,7 @@ class Tuner(Learner):
         """`learn`, under the name that people who come from Optuna look for."""
         self.learn(decision, value)
 
-    def pace(self) -> Pace | None:
+    def pace(self) -> StepSchedule | None:
         """How it goes in compiled loops; None: by the two verbs only."""
         return None
 
@@ -137,9 +137,9 @@ class GradientTuner(Tuner):
         """How many gradients were longer than ``gradient_bound``, and were scaled down to it."""
         return self._clipped
 
-    def pace(self) -> Pace:
+    def pace(self) -> StepSchedule:
         """How it goes in compiled loops."""
-        return Pace(0.0, -1.0, self.gradient_bound, stream_key(self._seed, DIRECTION))
+        return StepSchedule(0.0, -1.0, self.gradient_bound, stream_key(self._seed, DIRECTION))
 
     def note_clipped(self, count: int) -> None:
         """Count gradients beyond the bound that a compiled loop has met."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
 from smidgen.learners.tune.base import GradientTuner
 from smidgen.optim import Gradient
 

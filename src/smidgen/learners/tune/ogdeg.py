@@ -18,8 +18,9 @@ from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space, plain
 from smidgen.knobs import Best, Knobs
-from smidgen.learners.card import Card, Recommended, register
-from smidgen.learners.tune.base import Pace, ValueTuner, as_reach
+from smidgen.learners.base import register
+from smidgen.learners.card import Card, Recommended
+from smidgen.learners.tune.base import StepSchedule, ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
 from smidgen.theory import one_point
 
@@ -83,11 +84,11 @@ class Phased(ValueTuner):
     def _gain(self, reach: float) -> float:
         """The rule steps along gain·loss·v, given what the point at that reach along v cost."""
 
-    def pace(self) -> Pace | None:
+    def pace(self) -> StepSchedule | None:
         """How it goes in compiled loops, where losses count as they are."""
         if not self.plain:
             return None
-        return Pace(self._reach, self._gain(self._reach), self._F, self._key, self.clips)
+        return StepSchedule(self._reach, self._gain(self._reach), self._F, self._key, self.clips)
 
     def alike(self) -> float:
         """For how many rounds `pace` and rule will stay what they are: to the end of the phase."""

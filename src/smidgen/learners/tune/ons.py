@@ -5,7 +5,8 @@ from __future__ import annotations
 from smidgen import checks
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
-from smidgen.learners.card import Card, Recommended, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card, Recommended
 from smidgen.learners.sizes import vector_and_matrix
 from smidgen.learners.tune.base import GradientTuner
 from smidgen.optim import Newton

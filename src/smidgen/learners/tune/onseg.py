@@ -9,7 +9,8 @@ from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
 from smidgen.geometry.space import Space
 from smidgen.knobs import Knobs
-from smidgen.learners.card import Card, register
+from smidgen.learners.base import register
+from smidgen.learners.card import Card
 from smidgen.learners.sizes import vector_and_matrix
 from smidgen.learners.tune.ogdeg import Phased
 from smidgen.optim import Newton

@@ -29,8 +29,8 @@ from typing import Annotated, BinaryIO, NamedTuple
 import msgspec
 
 from smidgen import __version__
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import CorruptFile
+from smidgen.serialization import UNREADABLE
 from smidgen.service.admin.fsck import FsckReport, Progress, fsck
 from smidgen.service.engine.inspection import Inspection, existing, look
 from smidgen.service.engine.model import count_of_models

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import FOREIGN, InvalidRecord, SmidgenError
+from smidgen.serialization import UNREADABLE
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.inspection import Inspection, look
 from smidgen.service.engine.model import Served, count_of_models, name_and_part

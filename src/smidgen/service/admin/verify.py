@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
-from smidgen.learners.storage import decode
+from smidgen.learners.saving import decode_learner
 from smidgen.service.engine.inspection import Inspection
 from smidgen.service.engine.model import Served
 from smidgen.service.engine.rebuild import Rebuilding
@@ -344,7 +344,9 @@ class _Auditor:
 
     def _compare_with(self, what: str, content: bytes, replayed: Callable[[], bytes]) -> None:
         try:
-            same = records.same(list(decode(content, what)), list(decode(replayed(), "the replay")))
+            same = serialization.same(
+                list(decode_learner(content, what)), list(decode_learner(replayed(), "the replay"))
+            )
         except (SmidgenError, ValueError, KeyError, TypeError) as error:
             self._problem(f"{what} cannot be read: {error}")
             return

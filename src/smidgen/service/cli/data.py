@@ -182,7 +182,7 @@ def _describe(learner: Learner, names: dict[int, str]) -> None:
     import numpy as np
 
     from smidgen.errors import NoWeights
-    from smidgen.learners.records.around import vectorizer_of
+    from smidgen.learners.pipeline import vectorizer_of
 
     typer.echo(repr(learner))
     typer.echo(f"{learner.rounds} rounds learnt of {learner.decisions} decisions")

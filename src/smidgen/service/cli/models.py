@@ -141,7 +141,7 @@ def create(
     """Make a model, e.g. smidgen models create banner '{"loop": "choose"}'."""
     import msgspec
 
-    from smidgen.decoding import UNREADABLE
+    from smidgen.serialization import UNREADABLE
     from smidgen.service.errors import BadRequest, wrong_form
     from smidgen.service.schemas import ModelBody
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from smidgen import geometry, records, registry
+from smidgen import geometry, serialization
 from smidgen.checks import SMALLEST_SHARE
 from smidgen.errors import InvalidArgument, InvalidRecord, SmidgenError
 from smidgen.features import Row, Vectorizer
@@ -27,8 +27,8 @@ from smidgen.features.limits import CROSSES, DEPTH
 from smidgen.geometry import Box
 from smidgen.knobs import Knobs
 from smidgen.learners import Card, Feedback, Learner, cards, learners
+from smidgen.learners.pipeline import around, seeded, unwrap, vectorizer_of
 from smidgen.learners.recommended import USUAL, find
-from smidgen.learners.records.around import around, inside, seeded, vectorizer_of
 from smidgen.service.errors import Impossible
 from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
@@ -392,8 +392,8 @@ def _held(value: Any) -> int:
     """How many numbers and words a structure of others holds, by the fields of its record."""
     if isinstance(value, np.ndarray):
         return value.size
-    if (name := registry.known(type(value))) is not None:
-        value = registry.fields_of(name, value)
+    if (name := serialization.registered_name(type(value))) is not None:
+        value = serialization.fields_of(name, value)
     if isinstance(value, dict | list | tuple):
         return sum(map(_held, value.values() if isinstance(value, dict) else value))
     return 1 + len(value) // FIELD if isinstance(value, str) else 1
@@ -633,7 +633,7 @@ class Blueprint:
         # a vectorizer bounds the numbers itself
         self._take(body, made, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
-        self._share(settled(body, inside(made), self.feedback, records=features is not None))
+        self._share(settled(body, unwrap(made), self.feedback, records=features is not None))
         self.loop.admit()
 
     @classmethod
@@ -647,23 +647,23 @@ class Blueprint:
         """
         blueprint = cls.__new__(cls)
         with judged():
-            made = records.unpack(settings)
+            made = serialization.unpack(settings)
             if not isinstance(made, Learner):
                 raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
             blueprint._take(body, made, terms, guarded=guarded, shared=shared or Shared())
             if terms.labels:
-                refuse_large(type(inside(made)), {**inside(made).params, "n_classes": len(blueprint.labels or ())})
+                refuse_large(type(unwrap(made)), {**unwrap(made).params, "n_classes": len(blueprint.labels or ())})
         return blueprint
 
     def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool, shared: Shared) -> None:
         """Go by this learner's settings."""
-        self.body = body = _in_order(body, inside(learner))  #: as the app sent it
+        self.body = body = _in_order(body, unwrap(learner))  #: as the app sent it
         terms.check_range()
         self.terms = terms  #: what is in force of what may change
         self.guarded = guarded  #: whether the influence of one feedback is bounded
         self._made = learner
         self.features: Vectorizer | None = vectorizer_of(learner)
-        inner = inside(learner)
+        inner = unwrap(learner)
         self.kind = type(inner).__name__  #: the class of the learner that reads the rows
         self.dim: int | None = _features(inner)
         self.loop: Loop = loops.find(body.loop)(body, Vectors(body, self.dim, records=self.features is not None))
@@ -680,7 +680,7 @@ class Blueprint:
     def _share(self, shared: Shared) -> None:
         """Let the keys share this."""
         self.shared = shared
-        self._each = inside(self._made) if shared.names else self._made  #: of which every key has one
+        self._each = unwrap(self._made) if shared.names else self._made  #: of which every key has one
         self.size = len(self._each.to_bytes()) if self.body.keyed else 0
         self.grouped = shared.names or self.shared_start is not None  #: whether the keys have anything in common
 
@@ -692,14 +692,14 @@ class Blueprint:
     @property
     def shared_start(self) -> str | None:
         """How a newcomer among the keys begins, if it does not begin with nothing: see `Learner.shared_start`."""
-        return inside(self._made).shared_start if self.shared.start else None
+        return unwrap(self._made).shared_start if self.shared.start else None
 
     @property
     def params(self) -> dict[str, Any]:
         """The learner's settings as they were asked for; of a recommended one, those that are in force."""
         if self.body.learner is not None:
             return self.body.params
-        told: dict[str, Any] = records.pack(self.asked)
+        told: dict[str, Any] = serialization.pack(self.asked)
         elsewhere = ("dim", "n_classes", *(["space"] if self.knobs is not None else []))
         return {name: value for name, value in told.items() if name not in elsewhere}
 
@@ -740,7 +740,7 @@ class Blueprint:
 
     def record(self) -> Any:
         """The settings of its learners, in what JSON can say, for `recorded`."""
-        return records.pack(self._made)
+        return serialization.pack(self._made)
 
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own. One whose keys share names reads rows."""
@@ -757,11 +757,11 @@ class Blueprint:
         params = {**self.body.params, "dim": self.dim}
         changes = {"params": params, "features": None, "candidates": None}  # what a flag keeps are records
         body = msgspec.structs.replace(self.body, learner=self.kind, **changes)
-        return Blueprint.recorded(body, records.pack(self.reader(self._made).fresh()), self.terms, guarded=False)
+        return Blueprint.recorded(body, serialization.pack(self.reader(self._made).fresh()), self.terms, guarded=False)
 
     def reader(self, learner: Learner) -> Learner:
         """Of a learner that takes records: the one inside, whose card says what it hears."""
-        return inside(learner)
+        return unwrap(learner)
 
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
         if name not in accepted:
@@ -782,7 +782,7 @@ def begun(made: Learner, key: str | None, *, guarded: bool) -> Learner:
     else:
         digest = hashlib.sha256(f"{made.params['seed']}:{key}".encode()).digest()
         fresh = seeded(made, int.from_bytes(digest[:6], "little"))
-    return fresh.guard() if guarded and _features(inside(made)) is not None else fresh
+    return fresh.guard() if guarded and _features(unwrap(made)) is not None else fresh
 
 
 def fitting(loop: str) -> list[str]:

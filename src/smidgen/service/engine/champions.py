@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.learners import Learner, Loop
-from smidgen.learners.records.around import inside
+from smidgen.learners.pipeline import unwrap
 from smidgen.randomness import TRAFFIC, uniforms
 from smidgen.service.engine.blueprint import Blueprint, Terms, amended_terms
 from smidgen.service.engine.model import Served
@@ -120,7 +120,7 @@ def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:
         ("labels", own, labels),
         ("keep_texts", body.keep_texts is not False, theirs.body.keep_texts is not False),
         ("n_classes", blueprint.settings.get("n_classes"), theirs.settings.get("n_classes")),
-        ("space", *(records.pack(each.settings.get("space")) for each in (blueprint, theirs))),
+        ("space", *(serialization.pack(each.settings.get("space")) for each in (blueprint, theirs))),
     ]
     made, now = Terms.of(body), theirs.terms
     facts += [
@@ -159,4 +159,4 @@ def challenged(champion: Served, learner: Learner, number: int) -> bool:
     share = challenger.blueprint.terms.share if challenger is not None else None
     if not share:
         return False
-    return bool(uniforms(inside(learner).params["seed"], number, 1, stream=TRAFFIC)[0] < share)
+    return bool(uniforms(unwrap(learner).params["seed"], number, 1, stream=TRAFFIC)[0] < share)

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import InvalidFeatures, NotTeachable, SmidgenError
-from smidgen.features.memory import Carried
+from smidgen.features.state import Carried
 from smidgen.learners import Learner
 from smidgen.service.engine.blueprint import Blueprint, Budget
 from smidgen.service.engine.champions import challenged
@@ -301,7 +301,7 @@ class Maker(Commands):
                 places.append(where)
         except NotTeachable:
             return
-        content = {"source": row.beside or row.decision, "learn": records.encode(taught)}
+        content = {"source": row.beside or row.decision, "learn": serialization.encode(taught)}
         if group is not None:
             content |= {"places": places, "names": answer.names}
         seq = self._store.append(model.shard, "taught", row.at, codec.write(content), key=row.key, changes=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Any, Literal
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import NotTeachable, SmidgenError
-from smidgen.features.memory import Carried, Places
+from smidgen.features.state import Carried, Places
 from smidgen.service.engine.context import Commands, Whole
 from smidgen.service.engine.learner_cache import Held, Made
 from smidgen.service.engine.model import Served
@@ -132,7 +132,7 @@ class PassingOn(Commands):
             _log.warning("model %s was not taught what came of decision %s: %s", other.name, id, error)
             return
         where = {} if places is None else {"places": places}
-        content = codec.write({"source": id, "by": shown.model.name, "learn": records.encode(lesson), **where})
+        content = codec.write({"source": id, "by": shown.model.name, "learn": serialization.encode(lesson), **where})
         verdict = self._store.taught(other.shard, Told(row.id, at, shown.key, hash, None, None, content))
         if verdict.seq is not None:
             self._learners.changed(other, shown.key, held, verdict.seq)
@@ -210,7 +210,7 @@ class Answering(Hearing):
         group = self._learners.group(model)
         places = group.places(made.decision) if group is not None else None
         kept = blueprint.loop.kept(given, reaction)
-        content = codec.write(codec.FeedbackBody(kept, records.encode(reaction.learn), places))
+        content = codec.write(codec.FeedbackBody(kept, serialization.encode(reaction.learn), places))
         row = Told(name, self._clock(), key, hashed, reaction.measure, reaction.position, content, known_open)
         (verdict,) = self._store.answered(model.shard, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
@@ -231,7 +231,7 @@ class Answering(Hearing):
         late = now > made.expires_at
         learn, places = (reaction.learn, None) if late else self._older.taught(made, name, field, value)
         kept = then.loop.kept(given, reaction)
-        content = codec.write(codec.FeedbackBody(kept, records.encode(learn), places))
+        content = codec.write(codec.FeedbackBody(kept, serialization.encode(learn), places))
         row = Told(name, now, key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.answered(model.shard, [row])
         if verdict.status == "learnt" and verdict.seq is not None:
@@ -303,12 +303,12 @@ class Silences(Hearing):
             problem = error.problem if isinstance(error, SmidgenError) else repr(error)
             if not isinstance(error, SmidgenError):
                 self._learners.leave(model, told.key)
-            body = codec.write(codec.FeedbackBody(said, records.encode(None), problem=problem[:LONGEST]))
+            body = codec.write(codec.FeedbackBody(said, serialization.encode(None), problem=problem[:LONGEST]))
             self._store.expired(row.shard, [Expiry(row.id, self._clock(), told.key, None, None, body, refused=True)])
             self._recent.drop(row.id)
             return
         reaction = model.blueprint.loop.unanswered()
-        body = codec.write(codec.FeedbackBody(said, records.encode(learn), places))
+        body = codec.write(codec.FeedbackBody(said, serialization.encode(learn), places))
         expiry = Expiry(row.id, self._clock(), told.key, reaction.measure, reaction.position, body)
         (verdict,) = self._store.expired(row.shard, [expiry])
         if verdict.status == "learnt" and verdict.seq is not None:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from smidgen.decision import Decision
 from smidgen.features import Vectorizer
-from smidgen.features.memory import Carried
+from smidgen.features.state import Carried
 from smidgen.learners import Learner
-from smidgen.learners.records.around import vectorizer_of
+from smidgen.learners.pipeline import vectorizer_of
 from smidgen.service.engine import recovery
 from smidgen.service.engine.model import Served
 from smidgen.service.engine.recovery import first_of, state_of

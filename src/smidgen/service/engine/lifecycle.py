@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.errors import FOREIGN, CorruptFile, InvalidRecord, SmidgenError
-from smidgen.features.memory import Carried
+from smidgen.features.state import Carried
 from smidgen.knobs import Knobs
 from smidgen.learners import Learner
-from smidgen.learners.records.around import inside, vectorizer_of
+from smidgen.learners.pipeline import unwrap, vectorizer_of
 from smidgen.service.engine.blueprint import Blueprint, Terms, amended_terms, canonical, judged, largest, told_of
 from smidgen.service.engine.champions import OWN, amended_as_far, named_models
 from smidgen.service.engine.context import Commands
@@ -68,7 +68,7 @@ class Amending(Commands):
         told = told_of(model.blueprint, model.blueprint.terms, terms)
         blueprint = model.blueprint.amend(terms)
         amended = self._learners.amended(model, told)
-        content = codec.write({"changes": given, "learn": records.encode(told)})
+        content = codec.write({"changes": given, "learn": serialization.encode(told)})
         seq = self._store.append(model.shard, "amended", self._clock(), content)
         for held in amended:
             held.seq = seq
@@ -196,7 +196,7 @@ class Bringing(Commands):
             self._learners.leave_group(model)
 
     def _imported(self, model: Served, key: str | None, learner: Learner, origin: Mapping[str, Any]) -> None:
-        told = {**origin, "learn": records.encode(np.frombuffer(learner.to_bytes(), np.uint8))}
+        told = {**origin, "learn": serialization.encode(np.frombuffer(learner.to_bytes(), np.uint8))}
         if model.hashed is not None and key is None:
             told["hashed"] = model.hashed.told()
         content = codec.write(told)
@@ -218,8 +218,8 @@ def from_learner(content: bytes) -> Brought:
             learner = Learner.from_bytes(content, "the body")
     except CorruptFile as error:  # the caller's file, not one of ours
         raise Impossible(error.problem, error.hint) from error
-    inner, features = inside(learner), vectorizer_of(learner)
-    params: dict[str, Any] = records.pack(inner.asked)
+    inner, features = unwrap(learner), vectorizer_of(learner)
+    params: dict[str, Any] = serialization.pack(inner.asked)
     labels = getattr(inner, "labels", None)
     named = isinstance(labels, list) and all(isinstance(each, str) for each in labels)
     if named:
@@ -231,7 +231,7 @@ def from_learner(content: bytes) -> Brought:
     if knobs is not None:
         del params["space"]  # the knobs are it
     body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params, knobs=knobs)
-    blueprint = Blueprint.recorded(body, records.pack(learner.fresh()), Terms.of(body), guarded=False)
+    blueprint = Blueprint.recorded(body, serialization.pack(learner.fresh()), Terms.of(body), guarded=False)
     return Brought(blueprint, {None: learner})
 
 
@@ -302,7 +302,7 @@ class Promoting(Commands):
             "source": name,
             "model": msgspec.json.decode(canonical(blueprint.body)),
             "resolved": resolved(blueprint),
-            "learn": records.encode(told),
+            "learn": serialization.encode(told),
         }
         now = self._clock()
         seq = self._store.append(champion.shard, "promoted", now, codec.write(fields), changes=True)
@@ -322,7 +322,9 @@ class Promoting(Commands):
         """Each key has an event of its own, so that it can be forgotten by itself."""
         for key in keys_of(self._store, other):
             told = {"state": _array(self._learners.rebuilt(other, key).to_bytes())}
-            content = codec.write({"source": other.name, "of": [other.shard, other.seq], "learn": records.encode(told)})
+            content = codec.write(
+                {"source": other.name, "of": [other.shard, other.seq], "learn": serialization.encode(told)}
+            )
             self._store.append(champion.shard, "promoted", now, content, key=key, changes=True)
 
 

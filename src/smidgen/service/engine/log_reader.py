@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import FOREIGN, SmidgenError
 from smidgen.learners import Learner
@@ -204,11 +204,13 @@ class EventLog:
         carried, told = self.reading.carried(model.shard), codec.read_fields(base.body, base.seq)
         head: dict[str, Any] = {"seq": base.seq, "type": "base", "decision": None, "key": None, "at": stamp(base.at)}
         head |= model.in_shard
-        told["amendments"] = [records.pack(codec.read_value(each, base.seq)) for each in told.get("amendments", ())]
+        told["amendments"] = [
+            serialization.pack(codec.read_value(each, base.seq)) for each in told.get("amendments", ())
+        ]
         counts = {"version": base.version, "decisions": base.decisions, "late": base.late, "kept": len(carried)}
         yield msgspec.json.encode(head | told | counts)
         for state in self.reading.base_states(model.shard):
-            content = records.pack(np.frombuffer(state.state, np.uint8))
+            content = serialization.pack(np.frombuffer(state.state, np.uint8))
             more = {"type": "base_state", "key": state.key, "number": state.number, "learn": content}
             yield msgspec.json.encode(head | more)
         for kept in carried:
@@ -272,7 +274,7 @@ class EventLog:
             return {
                 "feedback": heard.feedback,
                 "status": heard.status,
-                "learn": records.pack(heard.learn),
+                "learn": serialization.pack(heard.learn),
                 "model_version": heard.model_version,
                 **({} if heard.places is None else {"places": heard.places}),
                 **({} if heard.problem is None else {"problem": heard.problem}),
@@ -281,7 +283,7 @@ class EventLog:
             return {"digest": (event.body or b"").hex()} | made
         fields = codec.read_fields(event.body, event.seq) | made
         if isinstance(fields.get("learn"), bytes):
-            fields["learn"] = records.pack(codec.read_told(event))
+            fields["learn"] = serialization.pack(codec.read_told(event))
         if isinstance(fields.get("digest"), bytes):
             fields["digest"] = fields["digest"].hex()
         return fields
@@ -324,7 +326,7 @@ def answered(event: Event) -> Answered:
 def all_answered(events: Sequence[Event]) -> list[Answered]:
     """The same of many, sooner."""
     read = [codec.read_feedback(event.body, event.seq) for event in events]
-    return list(map(_answered, events, read, records.decode_many([body.learn for body in read])))
+    return list(map(_answered, events, read, serialization.decode_many([body.learn for body in read])))
 
 
 def _answered(event: Event, body: codec.FeedbackBody, learn: Any) -> Answered:

@@ -18,9 +18,9 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import SmidgenError
-from smidgen.learners import storage
+from smidgen.learners import saving
+from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.blueprint import Blueprint
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import StorageFailed
@@ -138,10 +138,8 @@ class HashedNames:
         """All that is known, for a state of the store."""
         told = np.frombuffer(msgspec.json.encode(list(self._known)), np.uint8)
         crowded = np.array(sorted(self._crowded), np.int64)
-        header = storage.Header(
-            kind=KIND, settings_version=1, state_version=1, params={}, decided=0, taught=0, notes={}
-        )
-        return storage.encode(header, {"names": told, "crowded": crowded})
+        header = saving.Header(kind=KIND, settings_version=1, state_version=1, params={}, decided=0, taught=0, notes={})
+        return saving.encode_learner(header, {"names": told, "crowded": crowded})
 
     @classmethod
     def read(cls, reading: Reading, shard: int, dim: int) -> HashedNames:
@@ -149,7 +147,7 @@ class HashedNames:
         made = cls(dim)
         for state in reading.states(shard, PLACE):
             try:
-                header, arrays = storage.decode(state.content, state.place)
+                header, arrays = saving.decode_learner(state.content, state.place)
                 if header.kind == KIND:
                     made.add(msgspec.json.decode(arrays["names"].tobytes(), type=list[str]))
                     made._crowded = set(arrays["crowded"].tolist())

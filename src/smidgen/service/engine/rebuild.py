@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.errors import FOREIGN, InvalidRecord, SmidgenError
 from smidgen.learners import Learner
-from smidgen.learners.records.around import inside
+from smidgen.learners.pipeline import unwrap
 from smidgen.service.engine.blueprint import Blueprint, judged
 from smidgen.service.engine.champions import amended_as_far
 from smidgen.service.engine.model import told
@@ -155,7 +155,7 @@ class Rebuilding:
             self.group = Group(self.blueprint) if self.blueprint.grouped else None
             self.version = event.version
             self.hashed |= dict.fromkeys(event.hashed)
-            self._wide = [("amended", event.seq, records.unpack(told)) for told in event.amendments]
+            self._wide = [("amended", event.seq, serialization.unpack(told)) for told in event.amendments]
         elif self.blueprint is not None and self.blueprint.grouped and event.key is None:
             self._take_over(event.told().tobytes(), "the base state of what keys share")
         else:
@@ -248,7 +248,7 @@ class Rebuilding:
     def _bounded(self, learner: Learner) -> Learner:
         """A learner that the log brings in, if there is room for it."""
         if self._room is not None:
-            self._room.take(type(inside(learner)).estimate_size(inside(learner).params))
+            self._room.take(type(unwrap(learner)).estimate_size(unwrap(learner).params))
         return learner
 
     def learner(self, key: str | None) -> Learner:

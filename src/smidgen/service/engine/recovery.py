@@ -8,7 +8,7 @@ from typing import Any
 
 from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
-from smidgen.learners.storage import decode
+from smidgen.learners.saving import decode_learner
 from smidgen.service.engine.model import KIND as NAMES
 from smidgen.service.engine.model import Served
 from smidgen.service.engine.replay import Undone, take, undone
@@ -94,7 +94,7 @@ def current(reading: History, shard: int) -> Iterator[State]:
 def state_problem(state: State) -> str | None:
     """Why a published state cannot be used, or None."""
     try:
-        if decode(state.content, state.place)[0].kind not in (KIND, NAMES):  # those are no learners
+        if decode_learner(state.content, state.place)[0].kind not in (KIND, NAMES):  # those are no learners
             Learner.from_bytes(state.content, state.place)
     except _UNREADABLE as error:
         return str(error)

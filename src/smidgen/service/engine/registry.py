@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from smidgen import records
-from smidgen.decoding import UNREADABLE
+from smidgen import serialization
 from smidgen.errors import FOREIGN, InvalidArgument, SmidgenError
 from smidgen.learners import Feedback, cards, learners
 from smidgen.learners.recommended import USUAL, find
+from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.blueprint import Blueprint, Shared, Terms, canonical, fitting, read, told_of
 from smidgen.service.engine.champions import champion_of, filled, joined, named, refuse_second
 from smidgen.service.engine.learner_cache import ORDINARY, LearnerCache, Recent
@@ -186,7 +186,7 @@ class Models:
             model.parts = parts
         told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
         if told["settings"] or told["labels"]:
-            content = codec.write({"changes": {}, "learn": records.encode(told)})
+            content = codec.write({"changes": {}, "learn": serialization.encode(told)})
             for each in parts:
                 self._store.append(each.shard, "amended", now, content)
         self.by_name[name] = parts[0]

@@ -25,12 +25,12 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.features import Encoded
-from smidgen.features.book import column_at
-from smidgen.features.indicators import Indicators
-from smidgen.features.memory import Carried
-from smidgen.learners import Learner, briefs
+from smidgen.features.crossing import Indicators
+from smidgen.features.names import column_at
+from smidgen.features.state import Carried
+from smidgen.learners import Learner, saving
 from smidgen.service.engine.learner_cache import ORDINARY, LearnerCache
 from smidgen.service.engine.model import Served
 from smidgen.service.engine.shared_state import Group
@@ -116,7 +116,7 @@ class Mentions:
 
     def _decided(self, event: Event) -> bytes | None:
         body = codec.read_decision(event.body, event.seq)
-        made = briefs.read(body.record, "", "")
+        made = saving.read_brief(body.record, "", "")
         carried = codec.carried(body.shared, event.seq)
         self._call(carried)
         if not isinstance(made.context, Encoded):
@@ -132,7 +132,7 @@ class Mentions:
             return None
         shared = {name: value for name, value in (body.shared or {}).items() if name != "names"}
         shared |= {"names": kept} if kept else {}
-        record = briefs.write(structs.replace(made, context=context))
+        record = saving.write_brief(structs.replace(made, context=context))
         return codec.write(structs.replace(body, record=record, shared=shared or None))
 
     def _heard(self, event: Event) -> bytes | None:
@@ -141,7 +141,7 @@ class Mentions:
         self._tell(event, told, heard.places)
         if told.gone is None and learn is None:
             return None
-        changed = heard.learn if learn is None else records.encode(learn)
+        changed = heard.learn if learn is None else serialization.encode(learn)
         return codec.write(structs.replace(heard, learn=changed, places=_placed(heard.places, told.gone)))
 
     def _taught(self, event: Event) -> bytes | None:
@@ -158,12 +158,12 @@ class Mentions:
                 self._tell(event, told, places[i])
                 places[i] = _placed(places[i], told.gone)
             if any(context is not before for (context, _), (before, _) in zip(given, value, strict=True)):
-                changed |= {"learn": records.encode(given), "places": places}
+                changed |= {"learn": serialization.encode(given), "places": places}
         else:
             learn, told = self._lesson(value, event)
             self._tell(event, told, fields.get("places"))
             if learn is not None:
-                changed |= {"learn": records.encode(learn)}
+                changed |= {"learn": serialization.encode(learn)}
             if told.gone is not None:
                 changed |= {"places": _placed(fields.get("places"), told.gone)}
         return codec.write(fields | changed) if changed else None
@@ -194,7 +194,7 @@ class Mentions:
         if event is None:
             return _NOTHING
         body = codec.read_decision(event.body, event.seq)
-        context, carried = briefs.read(body.record, "", "").context, codec.carried(body.shared, event.seq)
+        context, carried = saving.read_brief(body.record, "", "").context, codec.carried(body.shared, event.seq)
         new = isinstance(context, Encoded)
         told = Names(context.names, context.new_numbers.tolist(), carried) if new else Names(carried=carried)
         self._waiting[decision] = told
@@ -422,7 +422,7 @@ class Remainder:
             elif event.key is not None and isinstance(fields.get("learn"), bytes):
                 state = np.frombuffer(source.learner(event.key).to_bytes(), np.uint8)
                 told = {"state": state} if event.type == "promoted" else state
-                self._rewrite(event, codec.write(fields | {"learn": records.encode(told)}))
+                self._rewrite(event, codec.write(fields | {"learn": serialization.encode(told)}))
         elif source is None and isinstance(group, bytes):
             self._rewrite(event, codec.write(fields | {"group": self._left(event, group).to_bytes()}))
         elif source is None and event.key is not None:
@@ -575,7 +575,7 @@ def _has_numbers(event: Event) -> bool:
     """Whether an event tells of a record with a number."""
     contexts: list[Any] = []
     if event.type == "decision":
-        contexts = [briefs.read(codec.read_decision(event.body, event.seq).record, "", "").context]
+        contexts = [saving.read_brief(codec.read_decision(event.body, event.seq).record, "", "").context]
     elif event.type == "taught" and isinstance(told := codec.read_told(event), list):
         contexts = [context for context, _ in told]
     return any(isinstance(each, Encoded) and bool(len(each.slots) or len(each.new_numbers)) for each in contexts)

@@ -13,11 +13,19 @@ from numpy.typing import NDArray
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
 from smidgen.features import Encoded
-from smidgen.features.memory import Carried, Places
-from smidgen.learners import Learner, starts
-from smidgen.learners.amending import add_classes, amended
-from smidgen.learners.records.around import inside, know, takes_records, vectorizer_of
-from smidgen.learners.records.front import as_context, by_position, on_columns
+from smidgen.features.state import Carried, Places
+from smidgen.learners import Learner, saving
+from smidgen.learners.pipeline import (
+    add_classes,
+    amended,
+    as_context,
+    by_position,
+    learn_names,
+    on_columns,
+    takes_records,
+    unwrap,
+    vectorizer_of,
+)
 from smidgen.service.engine.blueprint import begun, labels_of
 from smidgen.service.log import codec
 from smidgen.service.log.events import ERASED, KEPT, REWINDS, Event
@@ -128,7 +136,7 @@ def columns_of(encoded: Encoded, places: Any) -> NDArray[np.uint32]:
 def begin(learner: Learner, start: bytes | None) -> None:
     """Let a fresh learner begin with what the log says."""
     if start is not None:
-        learner.start_from(starts.read(start, learner.start()))
+        learner.start_from(saving.read_start(start, learner.start()))
 
 
 class Begun(NamedTuple):
@@ -362,7 +370,7 @@ def _imported(learner: Learner, decision: Decision | None, told: Any, key: str |
 @step("amended")
 def _amended(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """Other settings, more labels: what has been learnt stays. Settings that it does not have are another's."""
-    accepted = {*inspect.signature(type(inside(learner))).parameters, *(["text"] if takes_records(learner) else [])}
+    accepted = {*inspect.signature(type(unwrap(learner))).parameters, *(["text"] if takes_records(learner) else [])}
     if settings := {name: value for name, value in told["settings"].items() if name in accepted}:
         learner = amended(learner, **settings)
     if told["labels"] is not None:
@@ -487,6 +495,6 @@ def keep(learner: Learner, change: Change) -> None:
     """Let a learner of records know the names of what it had learnt and was taken back: they keep their columns."""
     if change.type == "imported":
         other = vectorizer_of(_imported(learner, None, change.told, None))
-        know(learner, names=other.known() if other is not None else ())
+        learn_names(learner, names=other.known() if other is not None else ())
     for context, _, _ in records_of(change):
-        know(learner, context)
+        learn_names(learner, context)

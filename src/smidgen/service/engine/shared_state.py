@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from smidgen.decision import Decision
 from smidgen.errors import CorruptFile, SmidgenError
 from smidgen.features import Encoded, Vectorizer
-from smidgen.features.memory import Carried, Places
-from smidgen.learners import Learner, starts, storage
-from smidgen.learners.amending import add_classes, amended
-from smidgen.learners.records.front import Front, as_context
+from smidgen.features.state import Carried, Places
+from smidgen.learners import Learner, saving
+from smidgen.learners.pipeline import RecordAdapter, add_classes, amended, as_context
 from smidgen.service.engine.blueprint import Blueprint, labels_of
 from smidgen.service.engine.replay import (
     NOWHERE,
@@ -140,10 +139,10 @@ class Group:
         self._blueprint = blueprint
         how = blueprint.shared_start
         self.table: Vectorizer | None = None
-        self._front: Front | None = None
+        self._front: RecordAdapter | None = None
         if blueprint.shared.names and blueprint.features is not None and blueprint.dim is not None:
             self.table = blueprint.features.fresh()
-            self._front = Front(blueprint.learner(None), blueprint.dim)
+            self._front = RecordAdapter(blueprint.learner(None), blueprint.dim)
         self.pooled: Learner | None = blueprint.learner(None) if how == "pooled" else None
         self.mean: Mean | None = Mean() if how == "mean" else None
 
@@ -166,7 +165,7 @@ class Group:
             found = self.mean.values(fresh)
         else:
             return None
-        return None if starts.empty(found, fresh) else starts.write(found, fresh)
+        return None if saving.is_empty_start(found, fresh) else saving.write_start(found, fresh)
 
     # Learning
 
@@ -285,15 +284,15 @@ class Group:
         if self.mean is not None:
             arrays |= {f"mean_{name}": array for name, array in self.mean.sums.items()}
             notes["keys"] = self.mean.keys
-        header = storage.Header(
+        header = saving.Header(
             kind=KIND, settings_version=1, state_version=STATE_VERSION, params={}, decided=0, taught=0, notes=notes
         )
-        return storage.encode(header, arrays)
+        return saving.encode_learner(header, arrays)
 
     @classmethod
     def from_bytes(cls, content: bytes, blueprint: Blueprint, source: str = "the record") -> Group:
         """Read what `to_bytes` gave, of a model with these settings."""
-        header, arrays = storage.decode(content, source)
+        header, arrays = saving.decode_learner(content, source)
         if header.kind != KIND or header.state_version != STATE_VERSION:
             raise CorruptFile(f"{source} holds a {header.kind}, not what keys share", _HINT)
         made = cls(blueprint)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from smidgen import records
-from smidgen.decoding import UNREADABLE
+from smidgen import serialization
 from smidgen.errors import SmidgenError
+from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.blueprint import Budget
 from smidgen.service.engine.context import Commands
 from smidgen.service.engine.model import Served, named_in
@@ -66,7 +66,7 @@ class Lessons(Commands):
             shared["hashed"] = model.hashed.new(name for example in body.examples for name in named_in(example))
             model.hashed.add(shared["hashed"])
             self._learners.undo.note(model.hashed.drop, shared["hashed"])
-        told = {"id": body.id, "examples": len(lessons), "learn": records.encode(lessons), **shared}
+        told = {"id": body.id, "examples": len(lessons), "learn": serialization.encode(lessons), **shared}
         call = (body.id, hashed) if body.id is not None else None
         seq = self._store.append(
             model.shard, "taught", self._clock(), codec.write(told), key=key, changes=True, call=call

@@ -24,8 +24,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidArgument, SmidgenError
+from smidgen.serialization import UNREADABLE
 from smidgen.service.errors import (
     DEEP,
     BadRequest,

@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
 from smidgen.errors import InvalidArgument
-from smidgen.registry import note
+from smidgen.serialization import note_registration
 from smidgen.service.http.rights import MATRIX, OPERATOR, Rule, guard, rule_of
 
 #: What is the service's own.
@@ -80,7 +80,7 @@ def mount(
     guest = Guest(name, tuple(_guarded(route, rule) for route in routes), title, path, until_token)
     _guests[name] = guest
     for route in routes:
-        note(route.endpoint.__module__)
+        note_registration(route.endpoint.__module__)
     return guest
 
 

@@ -22,7 +22,7 @@ from smidgen.decision import Decision
 from smidgen.errors import MissingExtra
 from smidgen.features import Encoded
 from smidgen.learners import Learner, Loop
-from smidgen.learners.records.around import vectorizer_of
+from smidgen.learners.pipeline import vectorizer_of
 from smidgen.service.engine.rebuild import Rebuilding, rebuild_all
 from smidgen.service.engine.recordings import Recording
 from smidgen.service.errors import Impossible

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from smidgen.data.ubi import CLICKS, UbiEvent
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import SmidgenError
+from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.stories import find_decision
 from smidgen.service.errors import BadRequest, Conflict, Impossible, NotAllowed, OutOfScope, UnknownDecision, wrong_form
 from smidgen.service.http.endpoints import call

@@ -5,7 +5,7 @@ What events say, in MessagePack: nothing twice, and nothing that can be worked o
 A decision's body is ``[number, model_version, window_s, ids, record, shared, beside]``; the reply is told anew from the
 record. A feedback's body is ``[feedback, learn, places, problem]``, and so is that of silence; whether it was
 learnt, and which version it made, stands in the envelope. All other bodies are maps, whose fields are those of the
-exported line; what a learner is told is the field ``learn``, as `smidgen.records.encode` writes it.
+exported line; what a learner is told is the field ``learn``, as `smidgen.serialization.encode` writes it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-from smidgen import records
+from smidgen import serialization
 from smidgen.decision import Decision
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
+from smidgen.serialization import UNREADABLE
 from smidgen.service.errors import Impossible
 from smidgen.service.log.events import Event, stamp
 from smidgen.service.schemas import ModelBody
@@ -45,7 +45,7 @@ class DecisionBody(msgspec.Struct, array_like=True):
         The learner's own record, all that learning needs.
     shared
         Of a keyed model, where there is something to say: ``start``, what the key begins with, and ``names``, of
-        columns that it had not told before (`smidgen.features.memory.Carried`).
+        columns that it had not told before (`smidgen.features.state.Carried`).
     beside
         The decision that was shown in its place, if another model made that.
     """
@@ -69,7 +69,7 @@ class FeedbackBody(msgspec.Struct, array_like=True):
     learn
         What the learner was told.
     places
-        Of a keyed model that takes records: where new names of the decision went (`smidgen.features.memory.Places`).
+        Of a keyed model that takes records: where new names of the decision went (`smidgen.features.state.Places`).
     problem
         Why the learner refused it, of silence that was not learnt.
     """
@@ -146,9 +146,9 @@ def recall(learner: Learner, record: bytes, seq: int) -> Decision:
 
 
 def read_value(content: bytes, seq: int) -> Any:
-    """What a learner was told, as `smidgen.records.encode` wrote it."""
+    """What a learner was told, as `smidgen.serialization.encode` wrote it."""
     try:
-        return records.decode(content)
+        return serialization.decode(content)
     except InvalidRecord as error:
         raise _unreadable(seq, error) from error
 
@@ -157,7 +157,7 @@ def read_answers(learner: Learner, answers: Sequence[tuple[Event, Event]]) -> li
     """The decisions of answers, the bodies of the answers, and what the learner was told: many at once, sooner."""
     heard = [read_feedback(event.body, event.seq) for event, _ in answers]
     decisions = learner.recall_many([read_decision(made.body, made.seq).record for _, made in answers])
-    return list(zip(decisions, heard, records.decode_many([each.learn for each in heard]), strict=True))
+    return list(zip(decisions, heard, serialization.decode_many([each.learn for each in heard]), strict=True))
 
 
 def _unreadable(seq: int, error: BaseException) -> InvalidRecord:
@@ -268,7 +268,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
         if "its feedback" in self.__dict__:
             return self.__dict__["its feedback"]
         try:
-            return records.unpack(self.learn)
+            return serialization.unpack(self.learn)
         except (ValueError, TypeError, KeyError) as error:
             raise InvalidRecord(f"event {self.seq} holds no feedback: {error}", "export the log again") from error
 

@@ -10,8 +10,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.errors import InvalidFeatures
-from smidgen.features.prose import DIM as TEXT
-from smidgen.features.prose import LONGEST, column_name
+from smidgen.features.style import DIM as TEXT
+from smidgen.features.style import LONGEST, column_name
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.errors import Impossible
 from smidgen.service.loops.base import Answer, Back, Chosen, Entry, Example, Loop, Offered, Reaction, Words

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from smidgen.decision import FloatArray
-from smidgen.evaluate.offline import estimate as offline
-from smidgen.evaluate.offline.overlap import overlap
-from smidgen.evaluate.offline.policies import doubly_robust_by_terms, ips, snips
-from smidgen.evaluate.offline.sequence import FEW as FEW_TERMS
-from smidgen.evaluate.offline.sequence import asymptotic
+from smidgen.evaluate import confidence as offline
+from smidgen.evaluate.confidence import FEW as FEW_TERMS
+from smidgen.evaluate.confidence import asymptotic
+from smidgen.evaluate.off_policy import doubly_robust_by_terms, ips, overlap, snips
 
 # 95 % intervals of shares and means. Below `FEW` observations there is none.
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.click_offline import position_ips
-from smidgen.evaluate.examination_curve import Examination, Looks
-from smidgen.evaluate.offline import estimate as offline
-from smidgen.evaluate.offline.lists import log_chance
+from smidgen.evaluate import confidence as offline
+from smidgen.evaluate.off_policy import log_chance
+from smidgen.evaluate.position_bias import Examination, Looks, position_ips
 from smidgen.learners import Feedback
 from smidgen.learners.coactive import Coactive
-from smidgen.learners.coactive.stretches import decision_of
+from smidgen.learners.coactive.base import decision_of
 from smidgen.service.loops.estimates import Estimate, Overlapping, Point, Weighing, over_time
 from smidgen.service.loops.evaluator import Blueprint, CoactiveEvaluator, Companion, Itinerary, Steps, Waiting
 from smidgen.structures import Clicks

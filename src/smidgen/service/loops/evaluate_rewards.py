@@ -15,13 +15,12 @@ import numpy as np
 
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.offline.sequence import asymptotic
+from smidgen.evaluate.confidence import asymptotic
 from smidgen.features import Row
 from smidgen.features.rows import DenseRows, SparseRows
 from smidgen.learners import Card, Feedback, Learner, Loop, recommended
 from smidgen.learners.choose.base import RewardLearner
-from smidgen.learners.courses import DECIDE, FEWEST, Course, Leg
-from smidgen.learners.follower import Follower
+from smidgen.learners.log_batch import DECIDE, FEWEST, BatchLearner, LogBatch, LogStep
 from smidgen.service.loops.estimates import ALPHA, FEW, N0, Estimate, Overlapping, Point, Weighing, over_time, share
 from smidgen.service.loops.evaluator import (
     Agenda,
@@ -76,7 +75,7 @@ class RewardModel(Companion):
     def _follow(self, steps: Sequence[tuple[Line, Decision | None]]) -> None:
         asked = [event.made() for event, made in steps if made is None]
         offers = zip(asked, _all_offered(asked), strict=True)
-        legs: list[Leg] = []
+        legs: list[LogStep] = []
         events: list[Line] = []
         for event, made in steps:
             id = event.decision or ""
@@ -96,10 +95,10 @@ class RewardModel(Companion):
                     continue
                 self._ridge = made_for
             if offer.dim == self._ridge.dim:
-                legs.append(Leg(offer, shown, reward))
+                legs.append(LogStep(offer, shown, reward))
                 events.append(event)
         if self._ridge is not None and legs:
-            for event, leg, scores in zip(events, legs, self._ridge.teach_along(Course(legs)), strict=True):
+            for event, leg, scores in zip(events, legs, self._ridge.teach_along(LogBatch(legs)), strict=True):
                 if leg.action == DECIDE:
                     event.__dict__["its rewards"] = scores
 
@@ -273,7 +272,7 @@ class RewardEvaluator(Evaluator):
         plans = {
             key: Agenda(key, learner)
             for key, learner in learners.items()
-            if isinstance(learner, Follower) and self.hears(learner)
+            if isinstance(learner, BatchLearner) and self.hears(learner)
         }
         if len(steps) < FEWEST or len(plans) < len(learners) or not steps.plain:
             super().follow(steps)
@@ -304,10 +303,10 @@ class RewardEvaluator(Evaluator):
         """Whether a learner hears what `leg` says."""
         return Feedback.REWARD in learner.card.kinds
 
-    def leg(self, event: Line, made: Decision) -> Leg:
+    def leg(self, event: Line, made: Decision) -> LogStep:
         """What the learner is told by an answer."""
         p = made.propensity if made.propensity is not None else 1.0
-        return Leg(made.context, made.action, self.told(event, made), p)
+        return LogStep(made.context, made.action, self.told(event, made), p)
 
     def compare(self, event: Line, made: Decision, mine: Decided, place: int) -> None:
         """Take note of an answer to the decision of that place."""
@@ -331,7 +330,9 @@ class RewardEvaluator(Evaluator):
         """What it decided, if it is remembered."""
         mine, learner = self._mine.take(event.decision or ""), self.learner(event.key)
         return (
-            mine.decision(learner, made.context) if isinstance(mine, Mine) and isinstance(learner, Follower) else mine
+            mine.decision(learner, made.context)
+            if isinstance(mine, Mine) and isinstance(learner, BatchLearner)
+            else mine
         )
 
     def weigh(self, event: Line, made: Decision, reward: float) -> None:
@@ -515,10 +516,10 @@ class LabelEvaluator(RewardedLabels):
         """Right or wrong, and nothing but that."""
         return Feedback.BIT in learner.card.kinds and Feedback.LABEL not in learner.card.kinds
 
-    def leg(self, event: Line, made: Decision) -> Leg:
+    def leg(self, event: Line, made: Decision) -> LogStep:
         """Right or wrong, of what was shown, or of its own label where the right one is known."""
         if (true := self._plays(event, made)) is not None:
-            return Leg(made.context, -2 - true)
+            return LogStep(made.context, -2 - true)
         return super().leg(event, made)
 
     def _play(self, event: Line, made: Decision, mine: Decision, true: int) -> None:

@@ -26,12 +26,11 @@ from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotTeachable, SmidgenError
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Feedback, Learner, cards
-from smidgen.learners.amending import add_classes
 from smidgen.learners.coactive import Coactive
-from smidgen.learners.coactive.stretches import Followed, Stretch, Stride
-from smidgen.learners.courses import Course, Leg
-from smidgen.learners.follower import Follower, Noted, Trip, notes_for
-from smidgen.records import structure
+from smidgen.learners.coactive.base import RankingBatch, RankingOutcomes, RankingStep
+from smidgen.learners.log_batch import BatchLearner, LearnerSteps, LogBatch, LogStep, Outcomes, notes_for
+from smidgen.learners.pipeline import add_classes
+from smidgen.serialization import structure
 from smidgen.service.loops.estimates import Estimate, Overlapping, Point, share
 from smidgen.service.schemas import ModelBody
 from smidgen.structures import Clicks, structured
@@ -553,7 +552,7 @@ class Mine(NamedTuple):
     greedy: int
     p: float
 
-    def decision(self, learner: Follower, context: Any) -> Decision:
+    def decision(self, learner: BatchLearner, context: Any) -> Decision:
         """The same as a decision."""
         chance = None if math.isnan(self.p) else self.p
         return learner._as_decided(context, self.number, self.action, self.greedy, chance)
@@ -570,7 +569,7 @@ class Agenda:
         Who will decide and learn.
     """
 
-    def __init__(self, key: str | None, learner: Follower) -> None:
+    def __init__(self, key: str | None, learner: BatchLearner) -> None:
         self._key, self._learner, self._number = key, learner, learner.decisions
         self._numbers: list[int] = []
         self._places: list[int] = []  # those of earlier decisions are counted from −1 downward
@@ -601,29 +600,29 @@ class Agenda:
         self._places.append(-len(self._before))
         return -len(self._before)
 
-    def follow(self, steps: Steps, answer: Callable[[Any, Decision], Leg]) -> Decided:
+    def follow(self, steps: Steps, answer: Callable[[Any, Decision], LogStep]) -> Decided:
         """Do it. All learners follow the same course, so that it is made once; ``answer`` says what an answer is."""
         place = ("course", self._key, *self._anew)
-        course: Course | None = steps.shared.get(place)
+        course: LogBatch | None = steps.shared.get(place)
         if course is None:
-            course = steps.shared[place] = Course(self._legs(steps, answer))
+            course = steps.shared[place] = LogBatch(self._legs(steps, answer))
         noted = notes_for(course, self._before)
         places = np.array(self._places)
         behind = places < 0
         places[behind] = len(course.legs) - 1 - places[behind]
-        every = self._learner.follow(course, Trip(np.array(self._numbers), places), noted)
+        every = self._learner.follow(course, LearnerSteps(np.array(self._numbers), places), noted)
         return Decided(course, noted, every, self._numbers)
 
-    def _legs(self, steps: Steps, answer: Callable[[Any, Decision], Leg]) -> Sequence[Leg]:
-        out: list[Leg] = []
+    def _legs(self, steps: Steps, answer: Callable[[Any, Decision], LogStep]) -> Sequence[LogStep]:
+        out: list[LogStep] = []
         for event, made in steps:
             if event.key != self._key:
                 continue
             if made is None:
-                out.append(Leg(event.made().context))
+                out.append(LogStep(event.made().context))
                 continue
             if len(out) in self._anew:
-                out.append(Leg(made.context))
+                out.append(LogStep(made.context))
             out.append(answer(event, made))
         return out
 
@@ -631,7 +630,9 @@ class Agenda:
 class Decided:
     """What a learner decided along a course; places of earlier decisions are below 0."""
 
-    def __init__(self, course: Course, noted: Noted, every: Mapping[int, FloatArray], numbers: Sequence[int]) -> None:
+    def __init__(
+        self, course: LogBatch, noted: Outcomes, every: Mapping[int, FloatArray], numbers: Sequence[int]
+    ) -> None:
         self._way, self._shares, self._every = course.way, noted.shares, every
         self._numbers, size = numbers, len(course.legs)
         self._actions: list[int]
@@ -694,7 +695,7 @@ class Itinerary:
         self._numbers.append(number)
         return len(self._numbers) - 1
 
-    def follow(self, steps: Steps) -> tuple[Followed, list[FloatArray | None]]:
+    def follow(self, steps: Steps) -> tuple[RankingOutcomes, list[FloatArray | None]]:
         """Do it; beside what came of it, how the rankings of each answer differ in their features, None: not at all.
 
         All learners follow the same stretch, so that it is made once.
@@ -705,20 +706,20 @@ class Itinerary:
         stretch, deltas = steps.shared[place]
         return self._learner.follow(stretch, self._numbers), deltas
 
-    def _stretch(self, steps: Steps) -> tuple[Stretch, list[FloatArray | None]]:
-        out: list[Stride] = []
+    def _stretch(self, steps: Steps) -> tuple[RankingBatch, list[FloatArray | None]]:
+        out: list[RankingStep] = []
         told: list[tuple[Decision, object]] = []
         for event, made in steps:
             if event.key != self._key:
                 continue
             if made is None:
-                out.append(Stride(event.made().context))
+                out.append(RankingStep(event.made().context))
                 continue
             if len(told) in self._anew:
-                out.append(Stride(made.context))
+                out.append(RankingStep(made.context))
             told.append((made, event.told()))
-            out.append(Stride(made.context, True, *pair(*told[-1])))
-        stretch = Stretch(out)
+            out.append(RankingStep(made.context, True, *pair(*told[-1])))
+        stretch = RankingBatch(out)
         if stretch.columns is None:
             return stretch, [compared(*each)[2] for each in told]
         differ: list[bool] = np.any(stretch.deltas, axis=1).tolist()

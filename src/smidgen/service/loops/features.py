@@ -19,7 +19,7 @@ from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.features import Row, Vectorizer
 from smidgen.features.limits import DEPTH
-from smidgen.features.record import shown
+from smidgen.features.parse import shown
 from smidgen.features.rows import DenseRows, sparse_rows
 from smidgen.knobs import MOST, Integer, Knob, Knobs, Linear, Log
 from smidgen.service.errors import Impossible, in_record

@@ -16,7 +16,7 @@ from msgspec import UNSET
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Loop as Names
 from smidgen.learners.card import guest_loops
-from smidgen.registry import note
+from smidgen.serialization import note_registration
 from smidgen.service import loops as folder
 from smidgen.service.errors import Impossible
 from smidgen.service.loops.base import COMMON, Loop
@@ -80,7 +80,7 @@ class Registry(Mapping[str, type[Loop]]):
             self._loops = before
             raise
         guest_loops.add(loop.name)
-        note(loop.__module__)
+        note_registration(loop.__module__)
         return loop
 
     def remove(self, name: str) -> None:

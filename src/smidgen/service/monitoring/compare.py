@@ -17,9 +17,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from smidgen.decision import FloatArray
-from smidgen.evaluate.offline.betting import mean_between
-from smidgen.evaluate.offline.policies import effective_sample_size
-from smidgen.evaluate.offline.sequence import FEW, asymptotic
+from smidgen.evaluate.confidence import FEW, asymptotic, mean_between
+from smidgen.evaluate.off_policy import effective_sample_size
 from smidgen.learners import Feedback
 from smidgen.service.engine.model import Served
 from smidgen.service.errors import Unknown

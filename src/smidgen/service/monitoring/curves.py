@@ -21,7 +21,7 @@ from smidgen.service.engine.model import Served
 from smidgen.service.loops.estimates import mean
 from smidgen.service.monitoring.health import Checked
 from smidgen.service.storage.protocol import Question, Reading
-from smidgen.theory.guarantees import Guarantee, Rounds, promised
+from smidgen.theory.theorems import Guarantee, Rounds, promised
 
 BLOCK = 5
 STEP = 5_000

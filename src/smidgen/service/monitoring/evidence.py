@@ -28,7 +28,7 @@ from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidRecord, NoWeights, SmidgenError
 from smidgen.features import DenseRows, Encoded, Row
 from smidgen.learners import Feedback, Learner
-from smidgen.learners.records.around import inside, on_rows
+from smidgen.learners.pipeline import as_row_decision, unwrap
 from smidgen.service.engine.description import committed
 from smidgen.service.engine.log_reader import EventLog, answered
 from smidgen.service.engine.model import Served
@@ -286,7 +286,7 @@ class Tracing:
             found, told = told_to(twin.learner, Change(feedback.type, decision, told, sent.places))
             decision = rows = found or decision
         else:
-            rows = on_rows(twin.learner, decision)
+            rows = as_row_decision(twin.learner, decision)
         moved, weight, scaled = twin.learn(decision, rows, told) if traced else (None, None, False)
         return Step(row.version or 0, row.key, kind, value, told, rows, row.measure, moved, weight, scaled)
 
@@ -296,7 +296,7 @@ class _Twin:
 
     def __init__(self, learner: Learner, *, whole: bool) -> None:
         self.learner = learner
-        self._target = learner if whole else inside(learner)
+        self._target = learner if whole else unwrap(learner)
         self._before = self._weights()
 
     def learn(self, decision: Decision, rows: Decision, told: Any) -> tuple[float | None, float | None, bool]:

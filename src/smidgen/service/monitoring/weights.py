@@ -14,15 +14,14 @@ from smidgen.errors import NoWeights, SmidgenError
 from smidgen.features import DenseRows, Encoded, Row
 from smidgen.learners import Learner
 from smidgen.learners.coactive import Coactive
-from smidgen.learners.records.around import inside
-from smidgen.learners.records.front import explained
+from smidgen.learners.pipeline import explained, unwrap
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.model import Served
 from smidgen.service.errors import Impossible, Unknown
 from smidgen.service.schemas import Contributions, TasteReply, TraitReply, Weight, WeightsReply
 from smidgen.service.storage.protocol import Reading
 from smidgen.structures import Choice, Ranking, structured
-from smidgen.structures.structure import vector
+from smidgen.structures.base import vector
 
 # What a model goes by: its strongest weights, under their names.
 
@@ -155,7 +154,7 @@ def contributions(engine: Engine, model: Served, key: str | None, decision: Deci
     try:
         table = engine.learners.table(model, learner)
         if table is not None and isinstance(decision.context, Encoded):
-            found = explained(table, inside(learner), decision).contributions
+            found = explained(table, unwrap(learner), decision).contributions
         else:
             found = _by_row(model, learner, decision, namer(engine, model, learner))
     except SmidgenError:  # a learner without weights

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.examination_curve import Examination
+from smidgen.evaluate.position_bias import Examination
 from smidgen.jobs import Task, answers
 from smidgen.jobs import backend as place_of_work
 from smidgen.learners import Feedback, Loop, recommended

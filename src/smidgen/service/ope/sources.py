@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.decision import Decision
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import FOREIGN, InvalidRecord, MissingExtra, SmidgenError
 from smidgen.learners import Feedback, Loop
+from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.blueprint import Blueprint, judged
 from smidgen.service.engine.inspection import Inspection
 from smidgen.service.engine.recordings import Recording, recording_of

@@ -24,14 +24,13 @@ import numpy as np
 from msgspec import structs
 
 from smidgen.decision import Decision, FloatArray
-from smidgen.decoding import UNREADABLE
 from smidgen.errors import InvalidArgument, InvalidRecord
-from smidgen.evaluate.offline.sequence import asymptotic
+from smidgen.evaluate.confidence import asymptotic
 from smidgen.features import Encoded
-from smidgen.features.memory import Carried
+from smidgen.features.state import Carried
 from smidgen.learners import Learner
-from smidgen.learners.records.around import rows_of
-from smidgen.learners.records.front import as_context
+from smidgen.learners.pipeline import as_context, rows_of
+from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.blueprint import Blueprint, labels_of
 from smidgen.service.engine.recordings import Recording
 from smidgen.service.engine.registry import recorded

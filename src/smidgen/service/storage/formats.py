@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from smidgen.errors import InvalidRecord
-from smidgen.learners import briefs, storage
+from smidgen.learners import saving
 from smidgen.service.storage import sqlite_schema
 
 #: Of the log, in a data folder and exported: its first event says so. Logs without it were written before it was fixed.
@@ -22,9 +22,9 @@ def parts() -> dict[str, str]:
     return {
         "log": LOG,
         "tables": str(sqlite_schema.NEWEST),
-        "decision": str(briefs.FORM),
-        "saved learner": str(storage.VERSION),
-        "arithmetic": str(storage.ARITHMETIC),
+        "decision": str(saving.BRIEF_FORM),
+        "saved learner": str(saving.LEARNER_FORMAT),
+        "arithmetic": str(saving.ARITHMETIC),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from smidgen.learners import storage
+from smidgen.learners import saving
 from smidgen.service.log.events import START
 
 Verdicts = Literal["learnt", "late", "duplicate", "conflict", "unknown"]
@@ -352,7 +352,7 @@ class State(NamedTuple):
     @property
     def outdated(self) -> bool:
         """Whether it was folded by another arithmetic than this smidgen's: the log leads elsewhere now."""
-        return storage.arithmetic_of(self.content) not in (None, storage.ARITHMETIC)
+        return saving.arithmetic_of(self.content) not in (None, saving.ARITHMETIC)
 
 
 #: What a token may be valid for.

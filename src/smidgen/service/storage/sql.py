@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from smidgen.decoding import UNREADABLE
+from smidgen.serialization import UNREADABLE
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log.base import Base, BaseState, Carried, Lineage
 from smidgen.service.log.events import Event

@@ -175,6 +175,11 @@ _BASE = """
         version = excluded.version, chain = excluded.chain, at = excluded.at, decisions = excluded.decisions,
         late = excluded.late, floor = excluded.floor, body = excluded.body, erased = excluded.erased
 """
+#: Late answers after the base are counted with the events of their key, not with the decisions that it keeps.
+_LATE_ABOVE = """
+    SELECT 1 FROM events INDEXED BY event_keys
+    WHERE shard = ? AND key = ? AND seq > ? AND type = 'feedback' AND made IS NULL AND decision = ? LIMIT 1
+"""
 _DIGESTS = """
     SELECT digest FROM base_states s WHERE shard = ?1 AND seq = (
         SELECT max(t.seq) FROM base_states t WHERE t.shard = ?1 AND t.key = s.key AND t.seq <= ?2
@@ -259,7 +264,9 @@ class SQLRetaining(SQLWrites):
             row = self.decision(decision.hex())
             counts.decisions -= 1
             counts.answered -= row is not None and row.answered
-            counts.late -= row is not None and row.late
+            counts.late -= (
+                row is not None and row.late and self._row(_LATE_ABOVE, (shard, key, base.seq, decision)) is None
+            )
             self._run("DELETE FROM carried WHERE shard = ? AND seq = ?", (shard, seq))
         self._run("DELETE FROM base_states WHERE shard = ? AND key = ?", (shard, key))
         counts.keys -= self._new(shard, key)

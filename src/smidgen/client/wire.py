@@ -1,0 +1,522 @@
+"""What is sent to a service, where, and what comes back; and when to try again.
+
+Bodies take the shapes that Python people have at hand. Every call can be repeated without being carried out twice.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+from urllib.parse import quote, urlencode
+
+import httpx
+import msgspec
+import numpy as np
+
+from smidgen.errors import InvalidArgument, InvalidFeatures, SmidgenError
+from smidgen.features.frames import frame_records, is_frame
+from smidgen.features.parse import as_record, plain
+from smidgen.knobs import Integer, Knobs, Linear, Log
+from smidgen.serialization import UNREADABLE
+from smidgen.structures import Candidates, Drafts
+
+
+class ServiceError(SmidgenError):
+    """The service said no.
+
+    Parameters
+    ----------
+    status
+        The HTTP status.
+    code
+        A word for programs, e.g. ``"conflict"``.
+    message
+        What was wrong.
+    hint
+        The way out.
+    """
+
+    def __init__(self, status: int, code: str, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.code = code
+        self.hint = hint
+
+
+class Unreachable(ServiceError):
+    """No answer, after all attempts. Whether the last one was carried out is not known; sending it again is safe."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(503, "unreachable", message, "check that the service runs there, then send it again")
+
+
+def refusal(status: int, content: bytes) -> ServiceError:
+    """The error that a reply holds."""
+    try:
+        error: Any = msgspec.json.decode(content)["error"]
+        return ServiceError(status, str(error["code"]), str(error["message"]), str(error["hint"]))
+    except (*UNREADABLE, KeyError, TypeError):
+        text = content[:200].decode("utf-8", "replace").strip()
+        return ServiceError(status, "not_smidgen", f"status {status}: {text or 'no body'}", "check the address")
+
+
+T = TypeVar("T")
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """A decision of the service. Give it, or only its ``id``, to ``learn`` when the user has reacted.
+
+    Attributes
+    ----------
+    decision
+        Its id.
+    model
+        The model that decided: the one that was asked, or its challenger.
+    model_version, shard
+        How many feedbacks the model had learnt when it decided; of a model with several shards, which of them had.
+    explored, propensity
+        Whether exploration changed the action, and the probability of the action where it was drawn.
+    expires_at
+        Until when feedback is learnt.
+    ranking, scores
+        Of rank: all candidates, best first, and their scores in that order.
+    choice, pair
+        Of choose: the candidate; of a dueling bandit also its rival.
+    propensities
+        With which probability each candidate (by its id as a string), or each label, would have been shown.
+    label
+        Of label.
+    forward, margin, threshold
+        Of filter: whether to forward, the estimate, and the value that it had to reach.
+    point, knobs
+        Of tune: the point to try; of a model with knobs, each one's share of its way, and their values by name.
+    more
+        Fields that this client has no name for: of loops that it does not know. They are attributes too.
+    """
+
+    decision: str
+    model_version: int
+    expires_at: str
+    model: str | None = None
+    shard: int | None = None
+    explored: bool = False
+    propensity: float | None = None
+    ranking: list[str | int] | None = None
+    scores: list[float] | None = None
+    choice: str | int | None = None
+    pair: list[str | int] | None = None
+    propensities: dict[str, float] | None = None
+    label: str | None = None
+    forward: bool | None = None
+    margin: float | None = None
+    threshold: float | None = None
+    point: list[float] | None = None
+    knobs: dict[str, float | int] | None = None
+    more: dict[str, Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self.more is not None and name in self.more:
+            return self.more[name]
+        raise AttributeError(f"this decision has no {name!r}")
+
+    @property
+    def id(self) -> str:
+        """The decision's id."""
+        return self.decision
+
+    @property
+    def action(self) -> Any:
+        """What goes out: the ranking, the choice, the label, forward or drop, the point, or what a guest's loop has."""
+        tuned = self.point if self.knobs is None else self.knobs
+        answers = (self.ranking, self.choice, self.label, self.forward, tuned, *(self.more or {}).values())
+        return next((answer for answer in answers if answer is not None), None)
+
+
+class Learnt(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of feedback.
+
+    Attributes
+    ----------
+    status
+        ``"learnt"``, ``"duplicate"`` (it had been learnt before) or ``"late"`` (logged, not learnt).
+    model_version, shard
+        How many feedbacks the model has learnt; of a model with several shards, which of them has.
+    """
+
+    status: Literal["learnt", "duplicate", "late"]
+    model_version: int
+    shard: int | None = None
+
+
+class _Answers(msgspec.Struct):
+    decisions: list[dict[str, Any]]
+
+
+_KNOWN = frozenset(Answer.__struct_fields__) - {"more"}
+
+
+def read_answer(content: bytes) -> Answer:
+    """One decision."""
+    return _answer(_read(content, dict[str, Any]))
+
+
+def read_answers(content: bytes) -> list[Answer]:
+    """The decisions of a batch."""
+    return [_answer(each) for each in _read(content, _Answers).decisions]
+
+
+def read_learnt(content: bytes) -> Learnt:
+    """What became of feedback."""
+    return _read(content, Learnt)
+
+
+def read_plain(content: bytes) -> dict[str, Any]:
+    """An object as it came."""
+    return _read(content, dict[str, Any])
+
+
+def _answer(told: dict[str, Any]) -> Answer:
+    fields = {name: value for name, value in told.items() if name in _KNOWN}
+    more = {name: value for name, value in told.items() if name not in _KNOWN}
+    try:
+        return msgspec.convert(fields | {"more": more} if more else fields, Answer)
+    except msgspec.ValidationError as error:
+        raise _foreign(error) from error
+
+
+def _foreign(error: Exception) -> ServiceError:
+    return ServiceError(502, "not_smidgen", f"the reply is not one of a smidgen service: {error}", "check the address")
+
+
+def _read(content: bytes, type: type[T]) -> T:
+    try:
+        return msgspec.json.decode(content, type=type)
+    except UNREADABLE as error:
+        raise _foreign(error) from error
+
+
+def model_path(name: str) -> str:
+    """Where a model is."""
+    return f"/v1/models/{quote(name, safe='')}"
+
+
+def decision_path(made: Answer | str) -> str:
+    """Where a decision is."""
+    return f"/v1/decisions/{quote(made if isinstance(made, str) else made.decision, safe='')}"
+
+
+def weights_path(name: str, key: str | None, limit: int | None) -> str:
+    """Where the weights of a model are."""
+    return f"{model_path(name)}/weights{_query(key=key, limit=limit)}"
+
+
+def taste_path(name: str, key: str | None) -> str:
+    """Where it is said what people's edits tell."""
+    return f"{model_path(name)}/taste{_query(key=key)}"
+
+
+def key_path(name: str, of: str) -> str:
+    """Where a key of a model is."""
+    return f"{model_path(name)}/keys/{quote(of, safe='')}"
+
+
+def token_path(id: str) -> str:
+    """Where a token is."""
+    return f"/v1/tokens/{quote(id, safe='')}"
+
+
+def ubi_path(actions: Sequence[str] | None) -> str:
+    """Where events of user behaviour insights go."""
+    return f"/v1/ubi{_query(actions=','.join(actions) if actions else None)}"
+
+
+def _query(**asked: str | int | None) -> str:
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    return f"?{query}" if query else ""
+
+
+def encode(body: Any) -> bytes:
+    """Write JSON; numpy numbers and arrays, spaces and learners among the settings too."""
+    return msgspec.json.encode(body, enc_hook=_plain)
+
+
+def settings_body(loop: str, learner: Any, given: Mapping[str, Any]) -> bytes:
+    """The settings of a model; what is None is left out."""
+    name = learner.__name__ if isinstance(learner, type) else learner
+    every = {"loop": loop, "learner": name, **given}
+    return encode({key: value for key, value in every.items() if value is not None})
+
+
+def knobs_body(given: Any) -> dict[str, Any] | None:
+    """Knobs by name as the service reads them: `smidgen.Knobs`, or a mapping, whose knobs may be those of smidgen."""
+    if given is None:
+        return None
+    kinds = {Integer: "integer", Log: "log"}
+    named = given.knobs if isinstance(given, Knobs) else given
+    if not isinstance(named, Mapping):
+        raise InvalidArgument(f"knobs is {given!r}", 'give limits by name, e.g. {"ratio": [0, 1]}, or smidgen.Knobs')
+    told: dict[str, Any] = {}
+    for name, knob in named.items():
+        limits = [knob.low, knob.high] if isinstance(knob, (Linear, Log, Integer)) else knob
+        told[name] = {kinds[type(knob)]: limits} if type(knob) in kinds else limits
+    return told
+
+
+def decision_body(
+    given: Any,
+    *,
+    ids: Sequence[str | int] | None,
+    top: int | None,
+    key: str | None,
+    id: str | None,
+    context: Any = None,
+    features: Any = None,
+    texts: Any = None,
+) -> Any:
+    """The request for one decision, with an id of its own, so that it can be sent twice and decided once."""
+    if (features is not None) + (given is not None) + (texts is not None) > 1:
+        raise InvalidArgument("features or drafts stand beside something else to decide on", "give one of them")
+    subject = _subject(given, ids) if features is None else {"features": _features(features)}
+    if texts is not None:
+        subject = {"drafts": drafts_body(texts)}
+    about = None if context is None else _record(context, "context")
+    rest = {"id": id if id is not None else uuid.uuid4().hex, "key": key, "top": top, "context": about}
+    return subject | {name: value for name, value in rest.items() if value is not None}
+
+
+def token_body(scopes: Sequence[str], name: str | None, model: str | None, expires: str | None) -> bytes:
+    """A token to create; what is None is left out."""
+    rest = {"name": name, "model": model, "expires": expires}
+    return encode({"scopes": list(scopes)} | {key: value for key, value in rest.items() if value is not None})
+
+
+def examples_body(given: Iterable[Mapping[str, Any]], *, key: str | None, id: str | None) -> bytes:
+    """Examples with an id, so that they can be sent twice and taught once."""
+    body: dict[str, Any] = {
+        "id": id if id is not None else uuid.uuid4().hex,
+        "examples": [dict(each) for each in given],
+    }
+    return encode(body if key is None else body | {"key": key})
+
+
+def several_body(given: Iterable[tuple[Any, Mapping[str, Any]]]) -> bytes:
+    """Feedback on many decisions."""
+    return encode({"feedback": [{"decision": getattr(each, "decision", each), **told} for each, told in given]})
+
+
+def decisions_body(given: Any, *, keys: Sequence[str] | str | None, top: int | None) -> dict[str, Any]:
+    """The request for many decisions: one for each row of a matrix, or for each element."""
+    if isinstance(given, np.ndarray) and given.ndim == 2 and (keys is None or isinstance(keys, str)):
+        body = {"id": uuid.uuid4().hex, "features": _compact(given)}
+        return body if keys is None else body | {"key": keys}
+    every = frame_records(given) if is_frame(given) else list(given)
+    whose = [keys] * len(every) if keys is None or isinstance(keys, str) else list(keys)
+    if len(whose) != len(every):
+        raise InvalidArgument(f"there are {len(whose)} keys for {len(every)} decisions", "give one for each")
+    return {
+        "decisions": [
+            decision_body(each, ids=None, top=top, key=key, id=None) for each, key in zip(every, whose, strict=True)
+        ]
+    }
+
+
+def feedback_body(given: Mapping[str, Any]) -> bytes:
+    """What the user did: the one field that was given. Which fields there are, the loop of the model says."""
+    said = {name: value for name, value in given.items() if value is not None}
+    if len(said) != 1:
+        told = f" ({', '.join(said)})" if said else ""
+        raise InvalidArgument(f"{len(said)} kinds of feedback were given{told}", "give one, e.g. clicked=[…]")
+    return encode(said)
+
+
+def drafts_body(given: Any) -> list[dict[str, Any]]:
+    """Drafts by id, as a list of texts (which then go by position), or with all that is known of each."""
+    if isinstance(given, Drafts):
+        said = given.features or [{}] * len(given)
+        every = zip(range(len(given)), given.texts or (), said, strict=True)
+        return [{"id": id, "text": text} | ({"features": each} if each else {}) for id, text, each in every]
+    if isinstance(given, Mapping):
+        return [{"id": id, **_draft(each)} for id, each in given.items()]
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise InvalidArgument(f"the drafts are a {type(given).__name__}", "give a dict from id to text")
+    return [{"id": place, **_draft(each)} for place, each in enumerate(given)]
+
+
+def _draft(given: Any) -> dict[str, Any]:
+    return dict(given) if isinstance(given, Mapping) else {"text": given}
+
+
+def _subject(given: Any, ids: Sequence[str | int] | None) -> dict[str, Any]:
+    """What is to be decided on: candidates, or the features of one thing, or nothing."""
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], np.ndarray) and given[1].ndim == 2:
+        ids, given = given
+    if ids is not None:
+        if len(ids) != len(given):
+            raise InvalidArgument(f"there are {len(ids)} ids for {len(given)} rows of features", "give one for each")
+        if isinstance(given, np.ndarray):
+            return {"candidates": {"ids": list(ids), "features": _compact(given)}}
+        return {"candidates": _candidates(zip(ids, given, strict=True))}
+    if given is None:
+        return {}
+    if isinstance(given, Drafts):
+        about = {} if given.context is None else {"context": dict(given.context)}
+        return {"drafts": drafts_body(given), **about}
+    if isinstance(given, Candidates):
+        body = {"candidates": _candidates(zip(given.ids or range(len(given)), given.records, strict=True))}
+        extra = {"top": given.top, "context": None if given.context is None else _record(given.context, "context")}
+        return body | {name: value for name, value in extra.items() if value is not None}
+    if isinstance(given, Mapping):
+        if given and all(_is_offer(value) for value in given.values()):
+            return {"candidates": _candidates(given.items())}
+        return {"features": _features(given)}
+    if isinstance(given, (list, tuple)) and given and isinstance(given[0], (list, tuple)):
+        return {"candidates": _candidates(given)}
+    return {"features": _features(given)}
+
+
+def _is_offer(value: Any) -> bool:
+    """Whether it looks like the features of a candidate: an object, a row of numbers, or nothing."""
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(each, (int, float, np.number)) for each in value)
+    return value is None or isinstance(value, (Mapping, np.ndarray))
+
+
+def _candidates(pairs: Iterable[Any]) -> list[dict[str, Any]]:
+    return [{"id": id} if features is None else {"id": id, "features": _features(features)} for id, features in pairs]
+
+
+def _features(given: Any) -> Any:
+    """Numbers by position, or a record; numbers are checked to be finite: JSON has no word for the rest."""
+    if not isinstance(given, (list, np.ndarray)) and (not isinstance(given, tuple) or hasattr(given, "_asdict")):
+        return _record(given, "features")
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidFeatures(
+            f"the features are {given!r}", "give numbers by position, or a record: a dict by name"
+        ) from error
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        raise InvalidFeatures(
+            f"the features have shape {numbers.shape}, or a number that is not finite",
+            "give finite numbers for one thing; several candidates need ids",
+        )
+    return numbers.tolist()
+
+
+def _record(given: Any, path: str) -> dict[str, Any]:
+    """A record as JSON says it."""
+    return {str(name): _said(value, f"{path}.{name}") for name, value in as_record(given, path).items()}
+
+
+def _said(value: Any, path: str) -> Any:
+    found = plain(value)
+    if isinstance(found, float) and not np.isfinite(found):
+        raise InvalidFeatures(f"{path} is {found}", "give a finite number, or None where it is not known")
+    if isinstance(found, Mapping):
+        return _record(found, path)
+    return [_said(each, f"{path}[{i}]") for i, each in enumerate(found)] if isinstance(found, list) else found
+
+
+def _compact(matrix: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """A matrix as float32 in base64: a third of the bytes, and quicker to read."""
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+        raise InvalidFeatures(f"the matrix has shape {matrix.shape} and dtype {matrix.dtype}", "give one row for each")
+    with np.errstate(over="ignore"):
+        numbers = np.ascontiguousarray(matrix, dtype="<f4")
+    if not np.isfinite(numbers).all():
+        raise InvalidFeatures("the matrix holds a number that is not finite as float32", "scale the features")
+    return {"shape": list(numbers.shape), "f32": base64.b64encode(numbers.tobytes()).decode("ascii")}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, type):
+        return value.__name__
+    if hasattr(value, "to_record"):
+        return {"type": type(value).__name__, **value.to_record()}
+    raise InvalidArgument(f"a {type(value).__name__} cannot be sent", "give numbers, names, lists and dicts")
+
+
+AGAIN = frozenset({429, 502, 503, 504})
+_PASSING = ("busy", "storage_failed")
+LOST = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
+_dice = secrets.SystemRandom()
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """Exponential backoff with jitter.
+
+    Attributes
+    ----------
+    retries
+        How many attempts after the first.
+    first, longest
+        The wait before the first retry, which doubles each time, and its limit, in seconds.
+    """
+
+    retries: int = 4
+    first: float = 0.1
+    longest: float = 5.0
+
+    def after_loss(self, attempt: int, error: httpx.TransportError) -> float:
+        """Seconds to wait after a connection that failed; gives up when there were enough attempts."""
+        if attempt >= self.retries or not isinstance(error, LOST):
+            what = str(error) or type(error).__name__
+            raise Unreachable(f"no answer after {attempt + 1} attempts: {what}") from error
+        return self._wait(attempt)
+
+    def after_refusal(self, attempt: int, response: httpx.Response) -> float:
+        """Seconds to wait after "not now"; gives up with the refusal itself."""
+        if attempt >= self.retries:
+            raise refusal(response.status_code, response.content)
+        return max(self._wait(attempt), _retry_after(response.headers.get("retry-after", "")))
+
+    def _wait(self, attempt: int) -> float:
+        return min(self.longest, self.first * 2.0**attempt) * _dice.uniform(0.5, 1.0)
+
+
+def content_of(response: httpx.Response) -> bytes:
+    """The content of a reply that is no refusal."""
+    if response.is_success:
+        return response.content
+    raise refusal(response.status_code, response.content)
+
+
+def read_event(line: bytes) -> dict[str, Any]:
+    """An event of a log that is read.
+
+    The last line of a log that cannot be read to its end is an error instead: one that passes counts as a lost
+    connection, any other is raised.
+    """
+    found: dict[str, Any] = read_plain(line)
+    if "seq" not in found and "error" in found:
+        error = refusal(500, line)
+        raise httpx.RemoteProtocolError(error.problem) if error.code in _PASSING else error
+    return found
+
+
+def service_url(url: str) -> httpx.URL:
+    """The service's address, checked."""
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError) as error:
+        raise ServiceError(400, "bad_address", f"the address is {url!r}: {error}", _EXAMPLE) from error
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise ServiceError(400, "bad_address", f"the address is {url!r}", _EXAMPLE)
+    return parsed
+
+
+_EXAMPLE = 'give one like "http://127.0.0.1:8470"'
+
+
+def _retry_after(header: str) -> float:
+    """What Retry-After asks for, if it is in seconds; at most a minute."""
+    return min(60.0, float(header)) if header.isascii() and header.isdigit() else 0.0

@@ -1,0 +1,602 @@
+"""Records in front of any learner: a vectorizer and a learner as one, and why it answers as it does, by name.
+
+`RecordAdapter` is the part that keeps nothing of its own: from records to what a learner reads, and back to names. The
+functions at the end (`around`, `unwrap`, …) take any learner, with a vectorizer or without; `amended` gives one that
+has learnt other settings, and it goes on with what it knows.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from smidgen import serialization
+from smidgen.arrays import read_only, writable
+from smidgen.decision import Decision, FloatArray, IntArray
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
+from smidgen.features import Encoded, Row, SparseRows, Vectorizer
+from smidgen.features.batch import listed
+from smidgen.features.frames import frame_records, is_frame
+from smidgen.features.state import Carried
+from smidgen.history import History
+from smidgen.learners import saving
+from smidgen.learners.base import Learner, State, load_state, register
+from smidgen.learners.card import Card, Loop
+from smidgen.learners.coactive import PreferencePerceptron
+from smidgen.learners.filter.base import Filter, as_relevance
+from smidgen.learners.label.base import LabelLearner
+from smidgen.structures import Candidates, Choice, Ranking
+
+Contributions = list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What each named feature adds to the score of an answer, and to that of its nearest rival.
+
+    Attributes
+    ----------
+    answer
+        The label, the position of the item (or of the first document), or whether it was forwarded.
+    contributions
+        Its features as (name, weight times value), strongest first, under the present weights.
+    rival
+        The answer of the next best score; None where there is none (a filter's rival is a score of zero).
+    rival_contributions
+        The same for the rival.
+    """
+
+    answer: Any
+    contributions: Contributions
+    rival: Any = None
+    rival_contributions: Contributions | None = None
+
+
+class Named(NamedTuple):
+    """Rows as CSR arrays, and the names of their columns."""
+
+    starts: IntArray
+    indices: NDArray[np.uint32]
+    values: NDArray[Any]
+    names: Mapping[int, str]
+
+    def added(self, row: int, w: FloatArray) -> Contributions:
+        """What each feature of a row adds to its score, strongest first."""
+        part = slice(self.starts[row], self.starts[row + 1])
+        pairs = zip(self.indices[part].tolist(), self.values[part].tolist(), strict=True)
+        told = [(self.names.get(c, f"#{c}"), float(w[c] * v)) for c, v in pairs]
+        return sorted(told, key=lambda entry: (-abs(entry[1]), entry[0]))
+
+
+def of_candidates(decision: Decision, rows: Named, weights: FloatArray) -> Explanation:
+    """The first of the answer, and the next best."""
+    first, second = _two_best(decision, len(rows.starts) - 1)
+    rival = None if second is None else rows.added(second, weights)
+    return Explanation(first, rows.added(first, weights), second, rival)
+
+
+def of_record(decision: Decision, row: Named, weights: FloatArray, labels: list[Any]) -> Explanation:
+    """The label shown and the best other one; of a filter only what speaks for forwarding."""
+    if weights.ndim == 1:
+        return Explanation(decision.action, row.added(0, weights))
+    shown, scores = labels.index(decision.action), weights[:, row.indices] @ row.values
+    other = next(int(i) for i in np.argsort(-scores, kind="stable") if i != shown)
+    return Explanation(decision.action, row.added(0, weights[shown]), labels[other], row.added(0, weights[other]))
+
+
+def _two_best(decision: Decision, n: int) -> tuple[int, int | None]:
+    """In a ranking the first two; in a choice the item and the other one of highest score."""
+    action, scores = decision.action, decision.scores
+    if isinstance(action, np.ndarray):
+        return int(action[0]), int(action[1]) if len(action) > 1 else None
+    shown = int(action[0]) if isinstance(action, tuple) else int(action)
+    others = [i for i in range(n) if i != shown]
+    if scores is None or not others:
+        return shown, None
+    return shown, max(others, key=lambda i: (float(scores[i]), -i))
+
+
+#: Loops whose contexts are candidates, and loops whose contexts are single records.
+OFFERS, SINGLES = frozenset((Loop.RANK, Loop.CHOOSE)), frozenset((Loop.LABEL, Loop.FILTER))
+
+
+class RecordAdapter:
+    """What stands between records and a learner that reads rows.
+
+    Parameters
+    ----------
+    learner
+        One of the learners that read: its card and its settings count.
+    dim
+        How many columns the rows have.
+    """
+
+    def __init__(self, learner: Learner, dim: int) -> None:
+        self.loops = loops_read(learner, dim)
+        self._kind = type(learner).__name__
+        self._mains = "reward" in learner.card.kinds  # whether what all candidates share matters
+
+    def encode(self, features: Vectorizer, context: Any) -> Encoded:
+        """A record, or candidates, by the names and statistics known; refused if the learner decides on no such."""
+        if isinstance(context, Encoded) and context.dim == features.dim:
+            return context  # of a decision of its own
+        if isinstance(context, Candidates):
+            wanted = Loop.CHOOSE if context.top is None else Loop.RANK
+            if wanted not in self.loops:
+                raise InvalidArgument(
+                    f"the context is {context!r}, and a {self._kind} serves {', '.join(self.loops)}",
+                    "give top=… to rank, leave it out to choose" if self.loops & OFFERS else "give one record",
+                )
+            return features.encode_candidates(context, self._mains)
+        if not self.loops & SINGLES:
+            raise InvalidFeatures(
+                f"the context is a {type(context).__name__}, and a {self._kind} compares candidates",
+                "give Candidates(records, context=…, top=…)",
+            )
+        return features.encode(context)
+
+
+def loops_read(learner: Any, dim: int) -> frozenset[str]:
+    """The loops that an inner learner serves."""
+    loops = frozenset(learner.card.loops) & (OFFERS | SINGLES)
+    if not loops or not hasattr(learner, "dim"):
+        raise InvalidArgument(
+            f"learner is a {type(learner).__name__}, which reads no features",
+            "give one of the rank, choose, label or filter loop that has a dim",
+        )
+    if learner.dim != dim:
+        raise InvalidArgument(
+            f"the learner has dim={learner.dim} and the vectorizer dim={dim}", "give both the same dim"
+        )
+    return loops
+
+
+def encoded_in(decision: Decision, dim: int) -> Encoded:
+    """What a decision on records holds."""
+    encoded = decision.context
+    if not isinstance(encoded, Encoded) or encoded.dim != dim:
+        raise DecisionMismatch(
+            f"decision {decision.id} holds a {type(encoded).__name__}, not an encoded record", "give it whole"
+        )
+    return encoded
+
+
+def as_context(encoded: Encoded, columns: NDArray[np.uint32]) -> Any:
+    """What a learner decides on, the new names in these columns: a row, a ranking problem or a choice."""
+    starts, indices, values = encoded.with_columns(columns)
+    if not encoded.candidates:
+        return Row(read_only(indices), writable(values), encoded.dim)
+    rows = SparseRows(read_only(values), read_only(indices.astype(np.int64)), read_only(starts), encoded.dim)
+    return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
+
+
+def prepared(inner: Learner, context: Any) -> Any:
+    """A context as the inner learner keeps it in a decision: a row is checked, and scaled, by its own entrance."""
+    return inner._row(context) if isinstance(context, Row) and hasattr(inner, "_row") else context
+
+
+def on_columns(inner: Learner, decision: Decision, columns: NDArray[np.uint32]) -> Decision:
+    """A decision on records as the learner that reads rows has it, the new names in these columns."""
+    context = prepared(inner, as_context(decision.context, columns))
+    return structs.replace(decision, kind=inner._kind, settings=inner._settings, context=context)
+
+
+def explained(features: Vectorizer, inner: Learner, decision: Decision) -> Explanation:
+    """What each feature adds to the answer's score and to its nearest rival's, under the present weights."""
+    encoded = encoded_in(decision, features.dim)
+    columns = features.planned(encoded)[1]
+    names = dict(zip(columns.tolist(), encoded.names, strict=True)) | dict(features.named_columns())
+    starts, indices, values = encoded.with_columns(columns)
+    weights = inner.weights
+    if encoded.candidates:
+        seen = getattr(inner, "seen_rows", None)
+        if seen is not None:  # as the inner learner scales them
+            rows = seen(as_context(encoded, columns))
+            starts, indices, values = rows.indptr, rows.indices, rows.data
+        return of_candidates(decision, Named(starts, indices, values, names), weights)
+    row = prepared(inner, Row(read_only(indices), writable(values), features.dim))  # as the inner learner scales it
+    labels = list(getattr(inner, "labels", ()))
+    return of_record(decision, Named(starts, row.indices, row.values, names), weights, labels)
+
+
+def by_position(feedback: Any, encoded: Encoded) -> Any:
+    """Feedback by ids (one, a list, or one with its reward) as feedback by positions."""
+    if encoded.ids is None or not isinstance(feedback, (str, list, tuple)):
+        return feedback
+    places = {each: place for place, each in enumerate(encoded.ids)}
+    try:
+        if isinstance(feedback, str):
+            return places[feedback]
+        if len(feedback) == 2 and isinstance(feedback[0], str) and isinstance(feedback[1], (int, float)):
+            return places[feedback[0]], feedback[1]
+        if feedback and all(isinstance(each, str) for each in feedback):
+            return np.array([places[each] for each in feedback], np.int64)
+    except KeyError as error:
+        raise InvalidFeedback(
+            f"{error.args[0]!r} is not the id of a candidate", "name candidates that were offered"
+        ) from None
+    return feedback
+
+
+def played(pipeline: Pipeline, records: Any, y: Any) -> History:
+    """Play labelled records in their order."""
+    given: list[Any] = frame_records(records) if is_frame(records) else listed(records)
+    inner = pipeline.learner
+    if isinstance(inner, LabelLearner):
+        return _labels(pipeline, inner, given, y)
+    if isinstance(inner, Filter):
+        return _filter(pipeline, inner, given, y)
+    raise InvalidArgument(
+        f"a {type(inner).__name__} has no labelled stream", "decide on Candidates and learn, one after the other"
+    )
+
+
+def _labels(pipeline: Pipeline, inner: LabelLearner, records: list[Any], y: Any) -> History:
+    truth = inner._classes.indices(y)
+    _check(len(records), len(truth))
+    actions, greedy = np.empty(len(truth), np.int64), np.empty(len(truth), np.int64)
+    for t, record in enumerate(records):
+        decision = pipeline.decide(record)
+        actions[t], greedy[t] = inner._classes.index(decision.action), inner._classes.index(decision.greedy)
+        true = inner.labels[truth[t]]
+        pipeline.learn(decision, bool(actions[t] == truth[t]) if inner.feedback == "one-bit" else true)
+    return History(actions, greedy, truth, inner.labels, learner=inner._kind, loop="label")
+
+
+def _filter(pipeline: Pipeline, inner: Filter, records: list[Any], y: Any) -> History:
+    truth = as_relevance(y)
+    _check(len(records), len(truth))
+    actions, greedy = np.empty(len(truth), np.bool_), np.empty(len(truth), np.bool_)
+    for t, record in enumerate(records):
+        decision = pipeline.decide(record)
+        actions[t], greedy[t] = decision.action, decision.greedy
+        if decision.action or inner.sees_everything:
+            pipeline.learn(decision, bool(truth[t]))
+    return History(actions, greedy, truth, learner=inner._kind, loop="filter")
+
+
+def _check(records: int, labels: int) -> None:
+    if records != labels:
+        raise InvalidArgument(f"there are {records} records and {labels} labels", "give one label per record")
+
+
+PREFIXES = ("features_", "inner_")
+
+
+def _size(settings: Mapping[str, Any]) -> int:
+    """Bytes of the inner learner and of the tables of names."""
+    features, inner = settings["features"], settings["learner"]
+    return int(inner.card.size(inner.params)) + int(features.estimate_size({"dim": features.dim}))
+
+
+@register(
+    Card(
+        loop=("rank", "choose", "label", "filter"),
+        feedback=("better", "clicks", "bit", "label", "relevance", "reward"),
+        not_served="the service makes one by itself: leave `features` out, and name the inner learner",
+        paper="ours",
+        bound="that of the inner learner, on the rows it reads",
+        cost="the fields of the record, and the inner learner's",
+        size=_size,
+        example={"features": Vectorizer(dim=64), "learner": PreferencePerceptron(dim=64)},
+    )
+)
+class Pipeline(Learner):
+    """A learner that takes records: what an app has, in the place of rows of numbers.
+
+    Parameters
+    ----------
+    features
+        A `Vectorizer`. Its settings count; a fresh one is started.
+    learner
+        The learner that reads the rows: of the rank, choose, label or filter loop, with the same ``dim``. Its settings
+        count; a fresh one is started.
+    seed
+        Part of the settings that twins share; what is drawn, the inner learner draws from its own seed.
+
+    Notes
+    -----
+    **Update** decide: encode the record (or the `Candidates`) by the names and statistics known, and let the inner
+    learner decide. Learn: new names get columns, in the order in which they are learnt; the inner learner steps on the
+    recorded row; statistics of numbers and words take in what was recorded.
+    **Symbols** ``decision.context`` holds the encoded rows, the raw numbers and the new names: late feedback needs
+    nothing else.
+    **Assumes** that feedback is replayed in the order of the log; then a twin has the same names in the same columns.
+    **Bound** that of the inner learner for the rows that it reads. They change as statistics become known, so a bound
+    against one fixed weight vector holds from then on.
+    **Cost** the fields of the record, and that of the inner learner.
+    **Differs** from a fixed feature map: a filter's statistics are those of what it forwarded, as it hears of nothing
+    else. A constant column is there for labels, filters and rewards; among candidates that are compared with each other
+    what all of them share is left out.
+
+    Examples
+    --------
+    >>> import smidgen
+    >>> triage = smidgen.Pipeline(
+    ...     features=smidgen.Vectorizer(dim=64, text=("title",)),
+    ...     learner=smidgen.Confidit(dim=64, labels=["bug", "billing"]),
+    ... )
+    >>> for _ in range(10):
+    ...     for title, plan, truth in (("it crashes", "free", "bug"), ("wrong invoice", "team", "billing")):
+    ...         d = triage.decide({"title": title, "plan": plan, "age_days": 3})
+    ...         triage.learn(d, d.action == truth)
+    >>> triage.predict({"title": "the invoice", "plan": "team"})
+    'billing'
+    >>> name, weights = triage.weights_by_name(limit=1)[0]
+    >>> len(weights)
+    2
+
+    References
+    ----------
+    .. [1] The guide "Records in, names out".
+    """
+
+    def __init__(self, *, features: Vectorizer | None = None, learner: Learner, seed: int = 0) -> None:
+        vectorizer = Vectorizer() if features is None else features
+        if not isinstance(vectorizer, Vectorizer):
+            raise InvalidArgument(f"features is {features!r}", "give a Vectorizer, e.g. Vectorizer(dim=1024)")
+        if not isinstance(learner, Learner) or isinstance(learner, Pipeline):
+            raise InvalidArgument(f"learner is {learner!r}", "give a learner, e.g. Confidit(dim=4096, labels=[…])")
+        self._front = RecordAdapter(learner, vectorizer.dim)
+        super().__init__(params={"features": vectorizer.fresh(), "learner": learner.fresh()}, seed=seed)
+        self._features, self._inner = vectorizer.fresh(), _within(learner, vectorizer.constant)
+        self.dim = vectorizer.dim
+
+    @property
+    def learner(self) -> Learner:
+        """The inner learner with its present state."""
+        return self._inner
+
+    @property
+    def features(self) -> Vectorizer:
+        """The vectorizer with its present state."""
+        return self._features
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the inner learner, by column; `weights_by_name` has them by name."""
+        return self._inner.weights
+
+    @property
+    def clipped(self) -> int:
+        """How many numbers of learnt records lay so far out that they were clipped."""
+        return self._features.clipped
+
+    def weights_by_name(self, limit: int | None = None) -> list[tuple[str, Any]]:
+        """Names and weights, strongest first; in the label loop a weight is an array, one number per label.
+
+        A column that several names share has all of them: "country=se | city=ulm (share a column)".
+        """
+        weights, named = self._inner.weights, self._features.named_columns()
+        strength = np.abs(weights) if weights.ndim == 1 else np.abs(weights).max(axis=0)
+        named.sort(key=lambda entry: (-strength[entry[0]], entry[1]))
+        chosen = named[:limit]
+        if weights.ndim == 1:
+            return [(name, float(weights[column])) for column, name in chosen]
+        return [(name, weights[:, column].copy()) for column, name in chosen]
+
+    def explain(self, decision: Decision) -> Explanation:
+        """What each feature adds to the answer's score and to its nearest rival's, under the present weights."""
+        return explained(self._features, self._inner, decision)
+
+    def within(self, decision: Decision) -> Decision:
+        """The decision as the learner inside has it: on rows, with new names in the columns that they would get now."""
+        encoded = encoded_in(decision, self.dim)
+        return on_columns(self._inner, decision, self._features.planned(encoded)[1])
+
+    def context_within(self, context: Any) -> Any:
+        """A record, or candidates, as the learner inside has it: on rows, with new names in columns as they stand."""
+        encoded = self._front.encode(self._features, context)
+        return as_context(encoded, self._features.planned(encoded)[1])
+
+    def note(self, context: Any) -> None:
+        """Learn the names of a record, or of candidates, and nothing else: they keep the columns that they get."""
+        self._features.note(self._front.encode(self._features, context))
+
+    def run(self, records: Any, y: Any) -> History:
+        """Play labelled records (a list, or a frame) in their order, and hear what the protocol reveals.
+
+        For the label and the filter loop; gives the history that the inner learner's own ``run`` would give.
+        """
+        return played(self, records, y)
+
+    def scores(self, records: Any) -> FloatArray:
+        """Of a label learner: the score of every class for many records at once, a list or a frame. Changes nothing."""
+        if not isinstance(self._inner, LabelLearner):
+            raise InvalidArgument(f"a {self._inner._kind} scores no classes", "ask a label learner")
+        return self._inner.scores(self._features.sparse_rows(records))
+
+    @property
+    def labels(self) -> list[Any]:
+        """Of a label learner: the labels, in the order of `scores`."""
+        if not isinstance(self._inner, LabelLearner):
+            raise InvalidArgument(f"a {self._inner._kind} has no labels", "ask a label learner")
+        return self._inner.labels
+
+    def _decide(self, context: Any, number: int) -> Decision:
+        encoded = self._front.encode(self._features, context)
+        made = self._inner._decide(as_context(encoded, self._features.planned(encoded)[1]), number)
+        return structs.replace(made, kind=self._kind, settings=self._settings, context=encoded)
+
+    def _learn(self, decision: Decision, feedback: Any) -> None:
+        encoded = encoded_in(decision, self.dim)
+        ids, columns = self._features.planned(encoded)
+        inner, made = self._inner, on_columns(self._inner, decision, columns)
+        self._step(encoded, ids, lambda: inner._learn(made, by_position(feedback, encoded)))
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        encoded = self._front.encode(self._features, context)
+        ids, columns = self._features.planned(encoded)
+        inner, given = self._inner, as_context(encoded, columns)
+        self._step(encoded, ids, lambda: inner._teach(given, by_position(answer, encoded), number))
+
+    def _step(self, encoded: Encoded, ids: IntArray, step: Any) -> None:
+        """Let the inner learner step, then learn names and statistics; if it refuses, nothing has changed."""
+        inner, told = self._inner, getattr(self._inner, "_columns_in_use", None)
+        inner._learnt, inner._taught = self._learnt, self._taught
+        if told is not None:
+            told(self._features.columns_with(ids))
+        try:
+            step()
+        except BaseException:
+            if told is not None:
+                told(self._features.columns_in_use)
+            raise
+        self._features.absorb(encoded, ids)
+
+    def _predict(self, context: Any) -> Any:
+        encoded = self._front.encode(self._features, context)
+        return self._inner._predict(as_context(encoded, self._features.planned(encoded)[1]))
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        return _together(self._features.state(), self._inner._state())
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._inner._learnt, self._inner._taught = self._learnt, self._taught
+        features, inner = _apart(state)
+        self._features.restore(features)
+        self._inner._restore(inner)
+
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        features, inner = _apart(state)
+        if len(features) + len(inner) < len(state):  # arrays of neither: all must be as a fresh pipeline has it
+            super()._check_state(state)
+            return
+        self._features.check_state(features)
+        self._inner._check_state(inner)
+
+    def _upgrade(self, version: int, state: State, notes: Mapping[str, Any]) -> tuple[State, Mapping[str, Any]]:
+        state, notes = super()._upgrade(version, state, notes)
+        own = {name: array for name, array in state.items() if not name.startswith(PREFIXES[1])}
+        inner, remarks = self._inner._upgrade(notes["state_version"], _apart(state)[1], notes["inner"])
+        return own | _together({}, inner), {**notes, "inner": remarks}
+
+    def _notes(self) -> dict[str, Any]:
+        return {"state_version": self._inner.state_version, "inner": self._inner._notes()}
+
+    def _take_notes(self, notes: Mapping[str, Any]) -> None:
+        self._inner._take_notes(notes["inner"])
+
+
+def _within(learner: Learner, constant: bool) -> Learner:
+    """A fresh inner learner; one that would add a constant of its own, unasked, has the vectorizer's in its place."""
+    own = "constant" in inspect.signature(type(learner)).parameters and "constant" not in learner.asked
+    return learner.fresh(constant=False) if own and constant else learner.fresh()
+
+
+def _together(features: State, inner: State) -> State:
+    parts = zip(PREFIXES, (features, inner), strict=True)
+    return {prefix + name: array for prefix, part in parts for name, array in part.items()}
+
+
+def _apart(state: Mapping[str, NDArray[Any]]) -> tuple[State, State]:
+    features, inner = (
+        {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+        for prefix in PREFIXES
+    )
+    return features, inner
+
+
+def around(features: Vectorizer, learner: Learner) -> Learner:
+    """The learner with a vectorizer in front of it."""
+    return Pipeline(features=features, learner=learner, seed=learner.params["seed"])
+
+
+def vectorizer_of(learner: Learner) -> Vectorizer | None:
+    """The vectorizer in front of a learner, if there is one."""
+    return learner.features if isinstance(learner, Pipeline) else None
+
+
+def takes_records(learner: Learner) -> bool:
+    """Whether a vectorizer stands in front of a learner."""
+    return isinstance(learner, Pipeline)
+
+
+def unwrap(learner: Learner) -> Learner:
+    """The learner that reads the rows: behind a vectorizer, or the learner itself."""
+    return learner.learner if isinstance(learner, Pipeline) else learner
+
+
+def as_row_decision(learner: Learner, decision: Decision) -> Decision:
+    """A decision as the learner that reads the rows has it."""
+    return learner.within(decision) if isinstance(learner, Pipeline) else decision
+
+
+def rows_of(learner: Learner, context: Any) -> Any:
+    """A context as the learner that reads the rows has it."""
+    return learner.context_within(context) if isinstance(learner, Pipeline) else context
+
+
+def learn_names(learner: Learner, context: Any = None, names: Carried = ()) -> None:
+    """Let the vectorizer in front of a learner know the names of a context, or names where they are; nothing else."""
+    if isinstance(learner, Pipeline):
+        learner.features.adopt(names)
+        if context is not None:
+            learner.note(context)
+
+
+def contributions(learner: Learner, decision: Decision) -> Contributions | None:
+    """What each named feature adds to the answer's score; None of a learner that knows no names."""
+    return learner.explain(decision).contributions if isinstance(learner, Pipeline) else None
+
+
+def seeded(learner: Learner, seed: int) -> Learner:
+    """A fresh learner that draws by this seed; behind a vectorizer, it is the learner inside that draws."""
+    if isinstance(learner, Pipeline):
+        return learner.fresh(learner=learner.params["learner"].fresh(seed=seed), seed=seed)
+    return learner.fresh(seed=seed)
+
+
+def amended(learner: Learner, **changes: Any) -> Learner:
+    """A learner that has learnt the same, with some settings changed: those that no array depends on.
+
+    Parameters
+    ----------
+    learner
+        Stays as it is.
+    **changes
+        Settings of the learner; of one that takes records, of the learner inside. ``text`` are the paths of texts of
+        its vectorizer.
+
+    Examples
+    --------
+    >>> import numpy as np, smidgen
+    >>> from smidgen.learners.pipeline import amended
+    >>> learner = smidgen.LinUCB(dim=2)
+    >>> learner.learn(learner.decide(smidgen.Choice(np.eye(2))), 1.0)
+    >>> bold = amended(learner, floor=0.5)
+    >>> bold.params["floor"], bool((bold.weights == learner.weights).all())
+    (0.5, True)
+    """
+    made = learner.fresh(**_settings(learner, changes))
+    header, arrays = saving.decode_learner(learner.to_bytes(), "the learner")
+    told = msgspec.structs.replace(header, params=serialization.pack(made.asked), settings_version=made.built_at)
+    return load_state(told, arrays, 1 << 62, "the learner")
+
+
+def _settings(learner: Learner, changes: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(learner, Pipeline):
+        return changes
+    inner = {name: value for name, value in changes.items() if name != "text"}
+    told: dict[str, Any] = {}
+    if inner:
+        told["learner"] = learner.params["learner"].fresh(**inner)
+    if "text" in changes:
+        features = learner.params["features"]
+        told["features"] = Vectorizer.at(features.built_at, **{**features.to_record(), "text": changes["text"]})
+    return told
+
+
+def add_classes(learner: Learner, *labels: Any) -> None:
+    """Announce labels that were not known before; of a learner that takes records, to the learner inside."""
+    inner = learner.learner if isinstance(learner, Pipeline) else learner
+    if not isinstance(inner, LabelLearner):
+        raise InvalidArgument(f"a {type(inner).__name__} has no labels", "labels are for learners of the label loop")
+    inner.add_classes(*labels)
