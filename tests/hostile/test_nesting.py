@@ -201,7 +201,7 @@ def test_decoders_are_guarded_against_depth() -> None:
     alone = [
         str(path.relative_to(SOURCES))
         for path in SOURCES.rglob("*.py")
-        if path.name != "decoding.py"
+        if path.name != "serialization.py"
         if any(word in path.read_text("utf-8") for word in ("msgspec.DecodeError", "msgspec.MsgspecError"))
     ]
     assert alone == []

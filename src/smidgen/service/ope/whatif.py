@@ -429,7 +429,7 @@ class Bench:
     def _amended(self, event: Line) -> None:
         told = event.told()
         if isinstance(told, dict) and told.get("labels") is not None:
-            names = event.more.get("changes", {}).get("add_labels", [])
+            names = event.amended.get("add_labels", [])
             numbers = list(labels_of(told))
             if numbers and numbers[0] >= self._labels:  # each shard tells of them
                 self._labels = numbers[-1] + 1
