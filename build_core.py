@@ -1,6 +1,6 @@
 """Compile the core in place: one extension module for each instruction-set level, and the one that names the levels.
 
-    python build_core.py [--level x86-64-v3 | --native] [--sanitize] [--jobs N]
+    python build_core.py [--level x86-64-v3 | --native] [--sanitize] [--no-stubs] [--jobs N]
 
 Compiles what has changed, several files at once. The package's build (`hatch_build.py`), `make core` and the tests call
 `build`. `--native` compiles for this machine only, in a third of the time: enough to run, where a wheel and the tests
@@ -10,6 +10,7 @@ need every level. The compiler is ``CXX`` (else c++, g++ or clang++); ``CXXFLAGS
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import importlib.util
 import json
@@ -20,8 +21,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +70,19 @@ def module_name(level: str) -> str:
 
 def native_levels() -> list[str]:
     """The best level of this machine, and those that are here already: what is old would have other sources."""
+    best = best_level()
+    return [each for each in levels() if each == best or _place(module_name(each)).exists()]
+
+
+def best_level() -> str:
+    """The best level that this machine's processor can run."""
     (module,) = build([])
     spec = importlib.util.spec_from_file_location("_cpu", module)
     if spec is None or spec.loader is None:
         raise BuildFailed(f"{module} cannot be loaded")
     cpu: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(cpu)
-    return [each for each in levels() if each in cpu.levels()[:1] or _place(module_name(each)).exists()] or levels()
+    return next((each for each in cpu.levels() if each in levels()), levels()[0])
 
 
 def build(only: Sequence[str] | None = None, *, sanitize: bool = False, jobs: int = 0) -> list[Path]:
@@ -95,16 +103,39 @@ def build(only: Sequence[str] | None = None, *, sanitize: bool = False, jobs: in
     part = _object(flags, HERE / "cpu.c")
     objects.append(part)
     modules.append(([part[2]], _place("_cpu")))
+    if any(not _current(made) for _, _, made in objects) or any(not _linked(*each) for each in modules):
+        with _alone():
+            _make(objects, modules, [*compiler, *_linking(sanitize)], jobs=jobs, quiet=only == [])
+    return [made for _, made in modules]
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Wait until no other process compiles here: what it makes need not be made again."""
+    place = ROOT / "build" / "core"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _make(
+    objects: list[tuple[list[str], Path, Path]],
+    modules: list[tuple[list[Path], Path]],
+    linker: list[str],
+    *,
+    jobs: int,
+    quiet: bool,
+) -> None:
     stale = [each for each in objects if not _current(each[2])]
     stale.sort(key=lambda each: -each[1].stat().st_size)  # a long one that starts last would run alone
-    if stale and only != []:
+    if stale and not quiet:
         print(f"compiling smidgen's core: {len(stale)} of {len(objects)} files", flush=True)
     with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         for done, _ in enumerate(pool.map(lambda each: _compile(*each), stale), 1):
             if sys.stdout.isatty():
                 print(f"\r{done} of {len(stale)}", end="\n" if done == len(stale) else "", flush=True)
-        list(pool.map(lambda each: _link([*compiler, *_linking(sanitize)], *each), modules))
-    return [made for _, made in modules]
+        list(pool.map(lambda each: _link(linker, *each), modules))
 
 
 def _compiler() -> list[str]:
@@ -163,16 +194,26 @@ def _compile(flags: list[str], source: Path, made: Path) -> None:
     partial.replace(made)
 
 
+def _linked(objects: list[Path], made: Path) -> bool:
+    """Whether a module is made of these objects, and newer than them; another build has others, e.g. sanitizers."""
+    named = _named(made)
+    if not made.exists() or not named.exists() or named.read_text() != "\n".join(map(str, objects)):
+        return False
+    return all(each.exists() and each.stat().st_mtime_ns <= made.stat().st_mtime_ns for each in objects)
+
+
+def _named(made: Path) -> Path:
+    """The file that names the objects of a module."""
+    return ROOT / "build" / "core" / f"{made.name}.objects"
+
+
 def _link(command: list[str], objects: list[Path], made: Path) -> None:
-    named = ROOT / "build" / "core" / f"{made.name}.objects"  # of which build it is: with sanitizers or without
-    made_of = "\n".join(map(str, objects))
-    current = made.exists() and named.exists() and named.read_text() == made_of
-    if current and all(each.stat().st_mtime_ns <= made.stat().st_mtime_ns for each in objects):
+    if _linked(objects, made):
         return
     partial = made.with_suffix(f".{os.getpid()}.partial")
     _run([*command, *map(str, objects), "-o", str(partial)])
     partial.replace(made)  # never half-written, and running processes keep the one that they have
-    named.write_text(made_of)
+    _named(made).write_text("\n".join(map(str, objects)))
 
 
 def _run(command: list[str]) -> None:
@@ -272,10 +313,11 @@ def main() -> None:
     )
     parser.add_argument("--native", action="store_true", help="only the level of this machine")
     parser.add_argument("--sanitize", action="store_true", help="with AddressSanitizer and UndefinedBehaviorSanitizer")
+    parser.add_argument("--no-stubs", action="store_true", help="leave the types of the entry points as they are")
     parser.add_argument("--jobs", type=int, default=0, help="how many files at once")
     given = parser.parse_args()
     build(native_levels() if given.native else given.level, sanitize=given.sanitize, jobs=given.jobs)
-    if not given.sanitize and importlib.util.find_spec("ruff"):  # only developers have it, and need the stubs
+    if not (given.sanitize or given.no_stubs) and importlib.util.find_spec("ruff"):  # only developers need the stubs
         write_stubs()
 
 

@@ -20,13 +20,17 @@ collect_ignore = ["docs/extensions"]
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def pytest_configure(config: Any) -> None:
-    """Compile what has changed of the core, once, before anything imports it."""
+def _build_core() -> None:
+    """Compile what has changed of the core, before anything imports it; other levels: `tests/core`."""
     spec = importlib.util.spec_from_file_location("build", Path(__file__).parent / "build_core.py")
-    if spec is not None and spec.loader is not None and not hasattr(config, "workerinput"):
+    if spec is not None and spec.loader is not None:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        module.build()
+        module.build([os.environ.get("SMIDGEN_CPU", module.best_level())])
+
+
+if "PYTEST_XDIST_WORKER" not in os.environ:  # here, as the conftests of folders import the package
+    _build_core()
 
 
 def _enter_folder(namespace: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 import smidgen
 from smidgen.service.engine.blueprint import Blueprint
-from smidgen.service.engine.registry import resolved
+from smidgen.service.engine.registry import resolved_settings
 from smidgen.service.schemas import ModelBody
 
 LABELS = ["x", "y", "z"]
@@ -43,7 +43,7 @@ def lines(rounds: int, keys: int = 0) -> Iterator[tuple[str, bytes]]:
     body = ModelBody(loop="label", learner="Banditron", params=params, features=FEATURES, labels=LABELS, keyed=keys > 0)
     blueprint = Blueprint(body)
     told = {"seq": 1, "type": "created", "decision": None, "key": None, "at": AT, "format": "1.0"}
-    told |= {"model": msgspec.to_builtins(body), "resolved": resolved(blueprint)}
+    told |= {"model": msgspec.to_builtins(body), "resolved": resolved_settings(blueprint)}
     yield "created", msgspec.json.encode(told)
     settings = msgspec.json.decode(smidgen.Banditron(dim=4, n_classes=3, **params).decide(np.ones(4)).to_json())
     rng, number = np.random.default_rng(1), 0

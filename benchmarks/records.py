@@ -30,10 +30,10 @@ def decisions(quick: bool, docs: int = 10, dim: int = 10) -> Workload:
     learner = smidgen.PreferencePerceptron(dim=dim)
     learner.learn(learner.decide(smidgen.Ranking(rng.normal(size=(docs, dim)))), rng.permutation(docs))
     made = learner.decide(smidgen.Ranking(rng.normal(size=(docs, dim)).astype(np.float32)))
-    brief, content, text = learner.brief(made), made.to_bytes(), made.to_json()
+    brief, content, text = learner.to_compact(made), made.to_bytes(), made.to_json()
     contenders: dict[str, Contender] = {
-        "Learner.brief": repeated(partial(learner.brief, made)),
-        "Learner.recall": repeated(partial(learner.recall, brief)),
+        "Learner.brief": repeated(partial(learner.to_compact, made)),
+        "Learner.recall": repeated(partial(learner.from_compact, brief)),
         "Decision.to_bytes": repeated(made.to_bytes),
         "Decision.from_bytes": repeated(partial(smidgen.Decision.from_bytes, content)),
         "Decision.to_json": repeated(made.to_json),

@@ -32,7 +32,7 @@ from benchmarks.vw_daemon import beside
 from smidgen.client import Client, Model
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
-from smidgen.service.engine.recordings import DatabaseRecording
+from smidgen.service.engine.log_sources import StoreSource
 from smidgen.service.engine.writer import Writer
 from smidgen.service.loops.registry import loops
 from smidgen.service.ope.whatif import what_if
@@ -109,7 +109,7 @@ async def _write(engine: Engine, ids: Iterator[str], many: int, seconds: float) 
     async def call() -> None:
         nonlocal done
         while time.perf_counter() < start + seconds and (id := next(ids, None)) is not None:
-            await writer.do(lambda id=id: engine.feedback(id, body))
+            await writer.run(lambda id=id: engine.feedback(id, body))
             done += 1
 
     await asyncio.gather(*(call() for _ in range(many)))
@@ -222,7 +222,7 @@ def what_ifs(data: Path, rounds: int) -> Iterator[Figure]:
     ]
     first, further = [], []
     with Inspection(data) as seen:
-        recording = DatabaseRecording(seen, seen.model("load"))
+        recording = StoreSource(seen, seen.model("load"))
         what_if(recording, others)  # compile
         for _ in range(rounds):
             spent = []

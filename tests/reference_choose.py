@@ -49,24 +49,28 @@ class DiagonalRidge:
         self.a = self.a + x * x
 
 
+def even(scores: FloatArray) -> FloatArray:
+    """One, shared by the highest scores, which are equal to 1e-12 of the highest."""
+    best = scores >= scores.max() - 1e-12 * abs(scores.max())
+    return best / best.sum()
+
+
 def ucb_shares(means: FloatArray, widths: FloatArray) -> FloatArray:
-    """All to the highest upper confidence bound."""
-    return np.eye(len(means))[np.argmax(means + widths)]
+    """All to the highest upper confidence bound, evenly among equals."""
+    return even(means + widths)
 
 
 def gap_shares(means: FloatArray, gamma: float) -> FloatArray:
-    """p_a = 1/(K + γ(f_best − f_a)), the best gets the rest."""
-    best, K = int(np.argmax(means)), len(means)
-    p = np.array([1.0 / (K + gamma * (means[best] - f)) for f in means])
-    p[best] = 0.0
-    p[best] = 1.0 - p.sum()
-    return p
+    """p_a = 1/(K + γ(f_best − f_a)), the best get the rest, evenly."""
+    best = even(means)
+    p = np.where(best > 0.0, 0.0, 1.0 / (len(means) + gamma * (means.max() - means)))
+    return p + (1.0 - p.sum()) * best
 
 
 def sample_shares(scores: FloatArray) -> FloatArray:
     """The share of the rows in which each column is highest."""
-    best = np.argmax(scores, axis=1)
-    return np.bincount(best, minlength=scores.shape[1]) / len(scores)
+    shares: FloatArray = np.mean([even(row) for row in scores], axis=0)
+    return shares
 
 
 def mixed(p: FloatArray, floor: float, min_share: float = 0.0) -> FloatArray:

@@ -11,6 +11,19 @@ import numpy as np
 FloatArray = np.ndarray
 
 
+def tied(scores: Sequence[float]) -> list[int]:
+    """The places whose scores equal the highest one, to 1e-12 of it."""
+    highest = max(scores)
+    return [place for place, score in enumerate(scores) if score >= highest - 1e-12 * abs(highest)]
+
+
+def settled(bounds: Sequence[float], means: Sequence[float], u: float) -> tuple[int, int]:
+    """What a uniform number draws from the tied bounds; that is the best guess too if its mean is as high as any."""
+    best, guesses = tied(bounds), tied(means)
+    action = best[min(int(u * len(best)), len(best) - 1)]
+    return action, action if action in guesses else guesses[0]
+
+
 def class_shifts(means: Sequence[float], widths: Sequence[float], alpha: float) -> FloatArray:
     """Confidit's projection by bisection on its multiplier: Σ max(m + λq, −α) = 1 + α − Kα."""
     m, q = np.asarray(means, float), np.asarray(widths, float)
@@ -40,7 +53,7 @@ class Confidit:
     def moments(self, x: FloatArray) -> tuple[list[float], list[float]]:
         return [float(w @ x) for w in self.w], [float(x @ np.linalg.inv(A) @ x) for A in self.A]
 
-    def choose(self, x: FloatArray) -> tuple[int, int, list[float], list[float]]:
+    def choose(self, x: FloatArray, u: float = 0.0) -> tuple[int, int, list[float], list[float]]:
         means, widths = self.moments(x)
         if self.eta == "theory":
             eta_t = 0.5 * (1 + self.alpha) ** 2 * self.norm_bound**2
@@ -51,7 +64,7 @@ class Confidit:
             eps = [math.sqrt(self.eta * q) for q in widths]
         shifts = class_shifts(means, widths, self.alpha) if self.project else np.zeros(len(means))
         total = [m + c * q + e for m, c, q, e in zip(means, shifts, widths, eps, strict=True)]
-        return int(np.argmax(total)), int(np.argmax(means)), means, eps
+        return *settled(total, means, u), means, eps
 
     def learn(self, x: FloatArray, shown: int, sign: float) -> None:
         means, widths = self.moments(x)
@@ -86,10 +99,10 @@ class HingeConfidit:
         self.prior, self.wrong, self.kappa = HINGE[self.covariance]
         self.A, self.w = [self.prior * np.eye(dim) for _ in range(K)], [np.zeros(dim) for _ in range(K)]
 
-    def choose(self, x: FloatArray) -> tuple[int, int, list[float], list[float]]:
+    def choose(self, x: FloatArray, u: float = 0.0) -> tuple[int, int, list[float], list[float]]:
         means = [float(w @ x) for w in self.w]
         eps = [self.kappa * math.sqrt(x @ np.linalg.solve(A, x)) for A in self.A]
-        return int(np.argmax(np.add(means, eps))), int(np.argmax(means)), means, eps
+        return *settled(np.add(means, eps).tolist(), means, u), means, eps
 
     def learn(self, x: FloatArray, shown: int, reward: float) -> None:
         self.seen |= set(np.flatnonzero(x).tolist())

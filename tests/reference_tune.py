@@ -161,16 +161,43 @@ def bound_onseg(T: int, dim: int, F: float, D: float, r: float, sigma: float, L:
 
 
 class Quadratic:
-    """QuadraticTuner: all losses kept, the surface found anew every time; candidates come from outside."""
+    """QuadraticTuner: all losses kept, the surface found anew every time; candidates and normals come from outside."""
 
-    def __init__(self, dim: int, width: float, forgetting: float) -> None:
-        self.dim, self.width, self.f = dim, width, forgetting
+    def __init__(
+        self,
+        dim: int,
+        width: float,
+        forgetting: float,
+        columns: int = 0,
+        settle: bool = False,
+        safe: tuple[FloatArray, float] | None = None,
+    ) -> None:
+        self.dim, self.width, self.f, self.columns, self.safe = dim, width, forgetting, columns, safe
         self.points: list[FloatArray] = []
+        self.contexts: list[FloatArray] = []
         self.losses: list[float] = []
-        self.best, self.scale, self.sse, self.side = np.zeros(dim), (0.0, 1.0), 0.05, 0
+        self.raw: list[float] = []
+        self.best = np.zeros(dim) if safe is None else safe[0]
+        self.scale, self.sse, self.side = (0.0, 1.0), 0.05, 0
+        self.settle, self.radius, self.seen = settle, 0.0, 0
 
-    def phi(self, z: FloatArray) -> FloatArray:
-        return np.array([1.0, *z, *(z[i] * z[j] for i in range(self.dim) for j in range(i, self.dim))])
+    def own(self, z: FloatArray) -> list[float]:
+        """1, z_i, and products: all of them up to ten coordinates, then squares."""
+        many = self.dim > 10
+        return [1.0, *z, *(z[i] * z[j] for i in range(self.dim) for j in range(i, i + 1 if many else self.dim))]
+
+    def phi(self, z: FloatArray, c: FloatArray) -> FloatArray:
+        terms = self.own(z)
+        for j in range(self.columns):
+            terms += [c[j], *(c[j] * each for each in z), *(c[j] * c[i] for i in range(0 if j < 8 else j, j + 1))]
+        return np.array(terms)
+
+    def ridge(self) -> FloatArray:
+        """.1, and ten times as much for products of two of six to ten coordinates."""
+        pairs = [(i, j) for i in range(self.dim) for j in range(i, self.dim)] if self.dim <= 10 else []
+        crossed = [self.dim > 5 and i != j for i, j in pairs] or [False] * self.dim
+        rest = len(self.phi(np.zeros(self.dim), np.zeros(self.columns))) - 1 - self.dim - len(crossed)
+        return np.array([0.1] * (1 + self.dim) + [1.0 if each else 0.1 for each in crossed] + [0.1] * rest)
 
     def told(self) -> list[float]:
         """The losses in the present scale; one that came before the scale was as wide counts as it did then."""
@@ -179,32 +206,60 @@ class Quadratic:
 
     def surface(self, n: int) -> tuple[FloatArray, FloatArray]:
         """A and w after n losses."""
-        p = len(self.phi(np.zeros(self.dim)))
-        A, b = 0.1 * np.eye(p), np.zeros(p)
-        for z, y in zip(self.points[:n], self.told()[:n], strict=True):
-            phi = self.phi(z)
-            A = self.f * A + (1 - self.f) * 0.1 * np.eye(p) + np.outer(phi, phi)
+        a = self.ridge()
+        A, b = np.diag(a), np.zeros(len(a))
+        for z, c, y in zip(self.points[:n], self.contexts[:n], self.told()[:n], strict=True):
+            phi = self.phi(z, c)
+            A = self.f * A + (1 - self.f) * np.diag(a) + np.outer(phi, phi)
             b = self.f * b + y * phi
         return A, np.linalg.solve(A, b)
 
     def error(self, i: int) -> float:
         """The squared error of the i-th loss, by the surface before it."""
-        (A, w), phi = self.surface(i), self.phi(self.points[i])
+        (A, w), phi = self.surface(i), self.phi(self.points[i], self.contexts[i])
         return (self.told()[i] - w @ phi) ** 2 / (1 + phi @ np.linalg.solve(A, phi))
 
     def variance(self) -> float:
         return self.sse / (1 + min(len(self.losses), 1 / (1 - self.f) if self.f < 1 else math.inf))
 
-    def bound(self, z: FloatArray, A: FloatArray, w: FloatArray, s2: float) -> float:
-        phi = self.phi(z)
-        return float(w @ phi - self.width * math.sqrt(s2 * (phi @ np.linalg.solve(A, phi))))
+    def moments(self, zs: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The mean and the standard deviation at each point."""
+        A, w = self.surface(len(self.losses))
+        F = np.array([self.phi(z, c) for z in zs])
+        return F @ w, np.sqrt(self.variance() * np.einsum("ij,ji->i", F, np.linalg.solve(A, F.T)))
 
-    def choose(self, candidates: FloatArray) -> FloatArray:
-        (A, w), s2 = self.surface(len(self.losses)), self.variance()
-        return candidates[int(np.argmin([self.bound(z, A, w, s2) for z in candidates]))]
+    def allowed(self, zs: FloatArray, c: FloatArray) -> FloatArray:
+        """Which of the points are sure to cost little more than the safe setting."""
+        if self.safe is None:
+            return np.ones(len(zs), bool)
+        mean, deviation = self.moments(zs, c)
+        limit = self.moments(self.safe[0][None], c)[0][0] + 0.4 * self.safe[1] / self.scale[1]
+        return np.asarray(mean + 3 * deviation <= limit)
 
-    def learn(self, z: FloatArray, loss: float, candidates: FloatArray) -> None:
+    def center(self, c: FloatArray) -> FloatArray:
+        """The best point in a context."""
+        if not self.seen and not c.any():
+            return self.best
+        if len(self.losses) < self.dim + 3:
+            return self.best
+        low = np.full(self.dim, -1.0)
+        w = self.surface(len(self.losses))[1]
+        return least_of(lambda z: float(w @ self.phi(z, c)), low, -low)
+
+    def choose(self, candidates: FloatArray, c: FloatArray, normals: FloatArray) -> FloatArray:
+        if self.safe is not None and len(self.losses) < self.dim + 3:
+            return np.clip(self.safe[0] + 0.04 * normals, -1, 1)
+        if self.radius and not self.seen:
+            return np.clip(self.best + min(0.1, 0.5 * self.radius / math.sqrt(self.dim)) * normals, -1, 1)
+        mean, deviation = self.moments(candidates, c)
+        allowed = self.allowed(candidates, c)
+        if self.safe is not None and not allowed.any():
+            return self.safe[0]
+        return candidates[int(np.argmin(np.where(allowed, mean - self.width * deviation, np.inf)))]
+
+    def learn(self, z: FloatArray, loss: float, candidates: FloatArray, c: FloatArray) -> None:
         (low, spread), n = self.scale, len(self.losses)
+        self.seen = max([self.seen, *(j + 1 for j in range(self.columns) if c[j])])
         if n < 8:
             seen = [*self.losses, loss]
             self.scale = min(seen), (max(seen) - min(seen)) or 1.0
@@ -218,18 +273,67 @@ class Quadratic:
             self.sse *= (spread / wider) ** 2
         low, spread = self.scale
         self.points.append(z)
+        self.contexts.append(c)
+        self.raw.append(loss)
         self.losses.append(loss if n < 8 else min(max(loss, low - 3 * spread), low + 4 * spread))
         if n < 8:  # all errors so far, in the new scale
             self.sse = 0.05
             for i in range(n):
                 self.sse = self.f * self.sse + self.error(i)
         self.sse = self.f * self.sse + self.error(n)
-        if n + 1 >= self.dim + 3:
-            w = self.surface(n + 1)[1]
-            self.best = candidates[int(np.argmin([w @ self.phi(c) for c in candidates]))]
+        if n + 1 < self.dim + 3:
+            return
+        if self.seen:
+            self.best = self.center(np.zeros(self.columns))
+            if not self.allowed(self.best[None], np.zeros(self.columns)).all():
+                assert self.safe is not None
+                self.best = self.safe[0]
+            return
+        if not self.radius:
+            allowed, mean = self.allowed(candidates, c), self.moments(candidates, c)[0]
+            if self.safe is not None and not allowed.any():
+                self.best = self.safe[0]
+            else:
+                self.best = candidates[int(np.argmin(np.where(allowed, mean, np.inf)))]
+        if self.settle and (self.radius or (n + 1) % 4 == 0):
+            self.fit()
+
+    def fit(self) -> None:
+        """A quadratic fit to the nearest of the latest points, and its least value."""
+        p = len(self.own(np.zeros(self.dim)))
+        m, kept = max(2 * p, 16), max(4 * p, 32)
+        points, raw = np.array(self.points[-kept:]), np.array(self.raw[-kept:])
+        if len(points) < m:
+            return
+        near = np.argsort(((points - self.best) ** 2).sum(1), kind="stable")[:m]
+        radius = float(np.sqrt(((points[near] - self.best) ** 2).sum(1).max()))
+        y = 0.4 * (raw[near] - raw[near].mean()) / self.scale[1]
+        if radius < 1e-7 or not (y != 0).any():
+            return
+        F = np.array([self.own((z - self.best) / radius) for z in points[near]])
+        w = np.linalg.solve(F.T @ F + 1e-3 * np.eye(p), F.T @ y)
+        clear = ((y - F @ w) ** 2).sum() / (m - p) <= 0.09 * (y**2).mean()
+        self.radius = radius if clear else 0.0
+        if clear:
+            reach = np.full(self.dim, 1 / math.sqrt(self.dim))
+            low, high = np.maximum(-reach, (-1 - self.best) / radius), np.minimum(reach, (1 - self.best) / radius)
+            step = least_of(lambda u: float(w @ self.own(u)), low, high)
+            self.best = np.clip(self.best + radius * step, -1, 1)
 
     def expect(self) -> tuple[float, float]:
         """The loss expected at the best point, and the half width of its interval."""
-        (A, w), phi, (_, spread) = self.surface(len(self.losses)), self.phi(self.best), self.scale
-        deviation = math.sqrt(self.variance() * (phi @ np.linalg.solve(A, phi)))
-        return self.scale[0] + (float(w @ phi) - 0.4) / 0.4 * spread, 1.96 * deviation / 0.4 * spread
+        (mean,), (deviation,) = self.moments(self.best[None], np.zeros(self.columns))
+        low, spread = self.scale
+        return low + (mean - 0.4) / 0.4 * spread, 1.96 * deviation / 0.4 * spread
+
+
+def least_of(value: Any, low: FloatArray, high: FloatArray) -> FloatArray:
+    """The least value of a quadratic between two corners: twenty sweeps over the coordinates, from the middle."""
+    z = np.zeros(len(low))
+    for _ in range(20):
+        for i in range(len(z)):
+            at = [value(np.where(np.arange(len(z)) == i, x, z)) for x in (-1.0, 0.0, 1.0)]
+            slope, bend = (at[2] - at[0]) / 2, (at[2] + at[0]) / 2 - at[1]
+            ends = low[i] if slope * low[i] + bend * low[i] ** 2 <= slope * high[i] + bend * high[i] ** 2 else high[i]
+            z[i] = min(max(-slope / (2 * bend), low[i]), high[i]) if bend > 1e-12 else ends
+    return z

@@ -103,7 +103,7 @@ class TestLearners:
     def test_an_unknown_loop(self) -> None:
         result = invoke("learners", "--loop", "knitting", COLUMNS="200", TERMINAL_WIDTH="200")
         assert result.exit_code == 2
-        assert "'knitting'; known loops: " in result.output
+        assert "there is no loop 'knitting'; choose one of " in result.output
         assert "Traceback" not in result.output
 
 
@@ -185,7 +185,7 @@ class TestRefusals:
     def test_in_a_process_of_its_own(self, tmp_path: Path) -> None:
         ended = python("-m", "smidgen", "demo", "--alpha", "2", "--out", str(tmp_path / "out"))
         assert ended.returncode == 1
-        assert ended.stderr.splitlines() == ["smidgen: alpha is 2.0 and must lie in (0, 1]; leave it out for 0.5"]
+        assert ended.stderr.splitlines() == ["smidgen: alpha is 2.0 and must lie in (0, 1]; omit it for 0.5"]
 
     @pytest.mark.parametrize("argument", ["--queries", "--docs", "--features", "--seed"])
     def test_counts_that_are_none(

@@ -23,7 +23,7 @@ def test_a_machine_that_runs_these_tests_is_well(tmp_path: Path) -> None:
     told = found(tmp_path / "data")
     assert not [each for each in told.values() if each.state == "problem"]
     assert "smidgen[service]" in told
-    assert "makes it" in told["data"].found
+    assert "creates it" in told["data"].found
     assert not (tmp_path / "data").exists()
 
 

@@ -69,7 +69,7 @@ def test_learners_and_decisions_show_themselves() -> None:
     assert_harmless(told)
     assert "Decision 1 of Confidit" in told
     assert decision.id in told
-    assert "propensity" not in told, "what is not known is left out"
+    assert "perturbation" not in told, "what is not known is left out"
 
 
 def test_a_large_decision_is_shown_shortly() -> None:

@@ -132,6 +132,7 @@ QUESTIONS = {
     "Which learner should I use?": (["which learner"], "develop/choose-a-loop"),
     "How do I create a token for my app?": (["token", "create token", "token for an app"], "operate/security"),
     "How do I run it in Docker?": (["docker", "docker compose"], "operate/containers"),
+    "How do I run it on Kubernetes?": (["kubernetes"], "operate/kubernetes"),
     "How do I delete a person's data?": (["delete user", "gdpr", "erasure"], "operate/delete-user-data"),
     "How many requests per second does it handle?": (
         ["requests per second", "throughput"],

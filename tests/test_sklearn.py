@@ -67,7 +67,7 @@ class TestScores:
             scores = learner.scores(X)
             assert scores.dtype == np.float64
             assert scores.flags.c_contiguous
-            if case.variant.startswith("kernel"):  # one large product in place of many small ones
+            if case.variant.startswith("kernel") or case.name.endswith("Bank"):  # sums in another order
                 np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
             else:
                 np.testing.assert_array_equal(scores, expected)
@@ -264,7 +264,7 @@ def test_grid_search_over_the_learners_own_settings() -> None:
     assert classifier.get_params()["eta"] == 0.2
     assert "eta" not in classifier.get_params(deep=False)
     assert clone(classifier).get_params() == classifier.get_params()
-    with pytest.raises(ValueError, match="'gamma' is no setting here"):
+    with pytest.raises(ValueError, match="there is no parameter 'gamma'"):
         classifier.set_params(gamma=0.1)
     assert classifier.set_params(learner="Banditron", params=None, gamma=0.1).params == {"gamma": 0.1}
 

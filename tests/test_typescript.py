@@ -16,11 +16,13 @@ CLIENT = (FOLDER / "src" / "client.ts").read_text()
 PACKAGE = json.loads((FOLDER / "package.json").read_text())
 #: For those who watch over the service, not for apps.
 PROBES = {"/healthz", "/metrics"}
+#: Calls of other systems, which have clients of their own.
+OTHERS = ("/personalizer/", "/ofrep/")
 CALLS = [
     (method.upper(), path)
     for path, entry in document()["paths"].items()
     for method in entry.keys() - {"parameters"}
-    if path not in PROBES
+    if path not in PROBES and not path.startswith(OTHERS)
 ]
 
 

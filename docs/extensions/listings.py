@@ -24,11 +24,11 @@ from smidgen.features import limits as record
 from smidgen.learners import Learner, cards, learners
 from smidgen.learners.card import in_order, learner_markdown
 from smidgen.service import errors, schemas
-from smidgen.service.engine import blueprint, learner_cache, writer
+from smidgen.service.engine import blueprint, budget, learner_cache, writer
 from smidgen.service.http import auth, middleware, protocol, routes_insight
 from smidgen.service.http.openapi import document
 from smidgen.service.http.resources import Options
-from smidgen.service.http.rights import MATRIX, Rule, Where
+from smidgen.service.http.rights import MATRIX, ModelAccess, Rule
 from smidgen.service.loops import features
 from smidgen.service.schemas import Auto, BatchBody, ByName, TokenBody
 from smidgen.service.storage.records import SCOPES, TOKEN_NAME
@@ -81,20 +81,20 @@ def written() -> Iterator[tuple[Path, str]]:
 def rights_markdown() -> str:
     """The matrix of rights as a table: calls, scopes, and what a token for one model gets."""
     limits = {
-        Where.NONE: "like any other token",
-        Where.PATH: "its own model only",
-        Where.OWN: "data of its own model only",
-        Where.PERSONALIZER: "uses its own model",
-        Where.SERVICE: "403",
+        ModelAccess.NONE: "like any other token",
+        ModelAccess.PATH: "its own model only",
+        ModelAccess.OWN: "data of its own model only",
+        ModelAccess.PERSONALIZER: "uses its own model",
+        ModelAccess.SERVICE: "403",
     }
     lines = ["| call | decide | feedback | read | admin | a token for one model |", "|---|:-:|:-:|:-:|:-:|---|"]
     for key, rule in MATRIX.items():
-        scopes = SCOPES if rule.public else (*rule.scopes, "admin")
+        scopes = SCOPES if rule.is_public else (*rule.scopes, "admin")
         cells = ["✓" if scope in scopes else "" for scope in SCOPES]
-        limit = "public" if rule.public else limits[rule.models]
-        if rule.models is Where.PATH and rule.body is not Rule().body:
+        limit = "public" if rule.is_public else limits[rule.models]
+        if rule.models is ModelAccess.PATH and rule.body is not Rule().body:
             limit += "; 403 if the body names another"
-        elif rule.models is Where.PATH and rule.partners is not Rule().partners:
+        elif rule.models is ModelAccess.PATH and rule.partners is not Rule().partners:
             limit += "; 403 if it has a shadow, challenger or champion"
         call = re.sub(r"{(\w+):path}", r"{\1}", key)
         lines.append(f"| `{call}` | {' | '.join(cells)} | {limit} |")
@@ -121,8 +121,8 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
     yield "candidates of a decision", f"{schemas.CANDIDATES:,}", "", refused
     yield "drafts of a decision", f"{drafts.MOST:,}", "", refused
     yield "numbers in the features of one call", f"{features.NUMBERS:,}", "", refused
-    yield "new names (fields, categories, crosses) in one call", f"{blueprint.NAMES:,}", "", refused
-    yield "multiplications for one call", f"{blueprint.WORK:,}", "", refused
+    yield "new names (fields, categories, crosses) in one call", f"{budget.NAMES:,}", "", refused
+    yield "multiplications for one call", f"{budget.WORK:,}", "", refused
     yield "**Names and ids**", "", "", ""
     yield "name of a model: characters (letters, digits, `.`, `-`, `_`)", _length(schemas.Name), "", "400"
     yield "id of a request, candidate, label, feature or key: characters", _length(schemas.Id), "", refused

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from smidgen.theory.recommend import Recommendation, recommend
 
 if TYPE_CHECKING:  # written by `make listings`
+    from smidgen.learners.choose.choice_bank import ChoiceBank
     from smidgen.learners.choose.lin_ucb import LinUCB
     from smidgen.learners.choose.square_cb import SquareCB
     from smidgen.learners.choose.thompson_choice import ThompsonChoice
@@ -70,6 +71,7 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.label.banditron import Banditron
     from smidgen.learners.label.confidit import Confidit
     from smidgen.learners.label.hinge_confidit import HingeConfidit
+    from smidgen.learners.label.label_bank import LabelBank
     from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
     from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
     from smidgen.learners.pipeline import Pipeline
@@ -162,6 +164,7 @@ __all__ = [
     "Candidates",
     "Card",
     "Choice",
+    "ChoiceBank",
     "Clicks",
     "Client",
     "CoactiveLearner",
@@ -181,6 +184,7 @@ __all__ = [
     "History",
     "Knobs",
     "L1Ball",
+    "LabelBank",
     "LabelHistory",
     "Learner",
     "LinUCB",
@@ -258,4 +262,4 @@ def _learner(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -1,10 +1,12 @@
-"""Checks of settings at the entrance: the value, the requirement, the way out."""
+"""Checks of settings: each error names the value, the requirement and a fix."""
 
 from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -24,7 +26,7 @@ COUNTS = 2**53
 
 
 class _Short(reprlib.Repr):
-    """Values in refusals: short, however long or deep they are."""
+    """Values in error messages: short, however long or deep they are."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,8 +37,61 @@ class _Short(reprlib.Repr):
         return repr(value) if abs(value) < 2**64 else f"a whole number of {value.bit_length()} bits"
 
 
-#: The value as a refusal shows it.
+#: The value as an error message shows it.
 shown = _Short().repr
+#: How many names `nearest` compares, and how many `suggest` lists.
+_COMPARED, _LISTED = 1000, 20
+_LONGEST_NAME = 64
+
+
+def nearest(given: object, known: Iterable[object]) -> str | None:
+    """Return the known name that is spelled most like ``given``, or None if none is close.
+
+    Upper and lower case count as the same letter. The cost is bounded: long names are cut, and only the first thousand
+    known names are compared.
+
+    Examples
+    --------
+    >>> from smidgen.checks import nearest
+    >>> nearest("linucb", ["LinUCB", "SquareCB"])
+    'LinUCB'
+    """
+    names = {str(name)[:_LONGEST_NAME].lower(): str(name) for name in islice(known, _COMPARED)}
+    found = get_close_matches(str(given)[:_LONGEST_NAME].lower(), names, n=1)
+    return names[found[0]] if found else None
+
+
+def cut(name: str) -> str:
+    """Return a name, shortened if it is long."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
+def suggest(given: object, known: Iterable[object], otherwise: str = "there is nothing to choose from") -> str:
+    """Return the hint for a name that is not known: the nearest one, and the list of all.
+
+    Parameters
+    ----------
+    given
+        The name that is not known.
+    known
+        The names that are.
+    otherwise
+        The hint if no name is known.
+
+    Examples
+    --------
+    >>> from smidgen.checks import suggest
+    >>> suggest("chose", ["choose", "rank"])
+    'did you mean "choose"? Choose one of choose, rank'
+    """
+    names = [str(name) for name in known]
+    if not names:
+        return otherwise
+    listed = ", ".join(cut(name) for name in names[:_LISTED]) + (
+        f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    )
+    near = nearest(given, names)
+    return f"choose one of {listed}" if near is None else f'did you mean "{cut(near)}"? Choose one of {listed}'
 
 
 def number(
@@ -76,7 +131,7 @@ def number(
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether ``value`` is one whole number: a Python or numpy int, not a bool and not an array of several."""
+    """Return True if ``value`` is one whole number: a Python or numpy int, not a bool, not an array of several."""
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and value.dtype.kind in "iu"
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
@@ -129,5 +184,5 @@ def seed(value: object) -> int:
 def one_of(name: str, value: str, choices: Mapping[str, object]) -> str:
     """Return ``value`` if it names one of the choices."""
     if not isinstance(value, str) or value not in choices:
-        raise InvalidArgument(f"{name} is {shown(value)} and is not known", f"choose one of {', '.join(choices)}")
+        raise InvalidArgument(f"{name} is {shown(value)}, which is not known", suggest(value, choices))
     return value

@@ -1,15 +1,14 @@
-"""The commands. Everything heavy is imported by the command that needs it, so that ``--help`` is quick.
+"""The command line. Commands import heavy modules themselves, so that ``--help`` is fast.
 
-Installed distributions add commands of their own in the group ``smidgen.commands``. A distribution names them in its
-``pyproject.toml``:
+Installed distributions add commands through the entry point group ``smidgen.commands`` in their ``pyproject.toml``:
 
 .. code-block:: toml
 
     [project.entry-points."smidgen.commands"]
     weigh = "greengrocer.commands:weigh"
 
-The value is a function, which becomes the command, or a ``typer.Typer`` with commands of its own. It is imported
-whenever ``smidgen`` starts: let it import what is heavy inside its functions.
+The value is a function, which becomes the command, or a ``typer.Typer`` with subcommands. It is imported whenever
+``smidgen`` starts: import heavy modules inside its functions.
 """
 
 from __future__ import annotations
@@ -35,10 +34,11 @@ if TYPE_CHECKING:
     from smidgen.evaluate import Examination
 
 GROUP = "smidgen.commands"
+PLUGINS = "Plugins"
 
 
 def plugin_commands() -> dict[str, list[EntryPoint]]:
-    """The commands of other distributions, by name; a name has more than one entry if several bring it."""
+    """Return the commands of other distributions by name, with every distribution that defines the name."""
     named: dict[str, list[EntryPoint]] = {}
     for each in sorted(entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
         known = named.setdefault(each.name, [])
@@ -48,21 +48,23 @@ def plugin_commands() -> dict[str, list[EntryPoint]]:
 
 
 def add_plugin_commands(app: typer.Typer) -> None:
-    """Add the commands that are brought to the app.
+    """Add the commands of plugins to the app.
 
-    The app's own commands keep their names. What cannot be had is not hidden: a command that cannot be imported, or
-    that two bring, is listed, and says why when it is called. The others work.
+    Built-in commands keep their names. A command that cannot be imported, or that two plugins define, is listed and
+    reports the reason when it is called. The other commands work.
     """
     own = _command_names(app)
     for name, entries in plugin_commands().items():
         if name in own:
             continue
         if len(entries) > 1:
-            _refuse(app, name, f"two bring it: {' and '.join(one.value for one in entries)}; uninstall one of them")
+            _refuse(
+                app, name, f"two plugins define it: {' and '.join(one.value for one in entries)}; uninstall one of them"
+            )
             continue
         try:
             thing = entries[0].load()
-        except (Exception, SystemExit) as error:  # whatever a stranger's module does
+        except (Exception, SystemExit) as error:  # third-party code can raise anything
             _refuse(app, name, f"{entries[0].value} cannot be imported ({type(error).__name__}: {error})")
             continue
         _add(app, name, thing, entries[0].value)
@@ -75,9 +77,9 @@ def _command_names(app: typer.Typer) -> set[str]:
 
 def _add(app: typer.Typer, name: str, thing: Any, where: str) -> None:
     if isinstance(thing, typer.Typer):
-        app.add_typer(thing, name=name)
+        app.add_typer(thing, name=name, rich_help_panel=PLUGINS)
     elif callable(thing):
-        app.command(name)(thing)
+        app.command(name, rich_help_panel=PLUGINS)(thing)
     else:
         _refuse(app, name, f"{where} is {thing!r} and must be a function or a typer.Typer")
 
@@ -86,6 +88,7 @@ def _refuse(app: typer.Typer, name: str, why: str) -> None:
     app.command(
         name,
         help=f"Cannot be run: {why}",
+        rich_help_panel=PLUGINS,
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     )(_refusal(name, why))
 
@@ -98,19 +101,21 @@ def _refusal(name: str, why: str) -> Callable[[], None]:
 
 
 def ubi(
-    queries: Annotated[Path, typer.Argument(help="The searches (ubi_queries) as NDJSON; .gz too.")],
-    events: Annotated[Path, typer.Argument(help="The events (ubi_events) as NDJSON; .gz too.")],
+    queries: Annotated[Path, typer.Argument(help="Queries (ubi_queries) as NDJSON or .gz.")],
+    events: Annotated[Path, typer.Argument(help="Events (ubi_events) as NDJSON or .gz.")],
     actions: Annotated[
-        str | None, typer.Option(help="Which actions are clicks, with commas between; left out: click, purchase, ….")
+        str | None, typer.Option(help="Comma-separated actions that count as clicks. Default: click, purchase, ….")
     ] = None,
-    places: Annotated[int, typer.Option(min=2, max=100, help="How many places to tell of.")] = 10,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    places: Annotated[int, typer.Option(min=2, max=100, help="Number of positions to report.")] = 10,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Read a log of user behaviour insights: click rates by place, and how far people look, where the log can tell.
+    """Read a search log in the UBI format and print click rates and position bias.
 
-    Click rates mix where a result stood with how good it was. The curve of looks comes from results of the same
-    search that stood at neighbouring places at different times; it needs no experiment, and says so where an order
-    never changed.
+    Click rates mix the position of a result with its relevance. The position-bias curve compares results of the same
+    search that appeared at neighboring positions at different times. It needs no experiment; positions whose order
+    never changed have no estimate.
+
+    Example: [bold]smidgen ubi ubi_queries.ndjson ubi_events.ndjson --places 10[/bold]
     """
     from smidgen.data import read_ubi
     from smidgen.data.ubi import CLICKS
@@ -128,7 +133,7 @@ def ubi(
 
 
 def _figures(log: UbiLog, curve: Examination, places: int) -> dict[str, Any]:
-    """What the log says, in what JSON can say: null for what is not known."""
+    """Return the figures for JSON: null for unknown values."""
     return {
         "searches": len(log),
         "clicks": sum(len(page.clicked) for page in log.pages),
@@ -148,10 +153,10 @@ def _print(log: UbiLog, curve: Examination, places: int) -> None:
     console = Console()
     console.print(f"{log!r}")
     console.print(
-        f"{log.passed_over} other events, {log.unknown} clicks of unknown searches, {log.elsewhere} on no result, "
+        f"{log.passed_over} other events, {log.unknown} clicks on unknown searches, {log.elsewhere} not on a result, "
         f"{log.without_hits} searches without results."
     )
-    table = Table("place", "clicked", "looked at (95 %)", box=None)
+    table = Table("position", "click rate", "examined (95 %)", box=None)
     looks = zip(*(_known(values) for values in (curve.read, curve.low, curve.high)), strict=True)
     for place, (rate, (read, low, high)) in enumerate(zip(_known(log.click_rates(places)), looks, strict=True), 1):
         told = "–" if read is None or low is None or high is None else f"{read:.2f} ({low:.2f} to {high:.2f})"
@@ -159,8 +164,8 @@ def _print(log: UbiLog, curve: Examination, places: int) -> None:
     console.print(table)
     if _known(curve.read)[1] is None:
         console.print(
-            "How far people look is not known: no result of a search left its place for the next one and was clicked "
-            "at both. Show lists with some randomness in them, as the recommended learner does, and it will be."
+            "The position bias is not known: no result of a search moved to a neighboring position and was clicked at "
+            "both. Randomize the order a little, as the recommended learner does."
         )
 
 
@@ -170,31 +175,36 @@ def _known(values: Any) -> list[float | None]:
 
 app = typer.Typer(
     name="smidgen",
-    help="""Learn online from the little feedback that people really give.
+    help="""Learn online from the sparse feedback users actually give.
 
-    A decision goes out, a reaction comes back, the model takes one step.
+    Request a decision, send feedback, and the model learns from it at once.
 
-    Start with [bold]smidgen demo[/bold]; see what there is with [bold]smidgen learners[/bold].""",
+    Start with [bold]smidgen serve[/bold] and open the dashboard, or run [bold]smidgen demo[/bold].""",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
 
-app.command()(serve.serve)
-app.add_typer(models.models, name="models")
-app.command()(data.fsck)
-app.command()(data.backup)
-app.command()(data.restore)
-app.command()(models.forget)
-app.command()(models.rollback)
-app.command()(models.retract)
-app.command()(models.retain)
-app.add_typer(serve.token, name="token")
-app.add_typer(log, name="log")
-app.command("replay")(what_if)
-app.command()(ubi)
-app.add_typer(serve.snapshot, name="snapshot")
-app.add_typer(store, name="store")
+#: Groups of commands in ``smidgen --help``, in this order.
+RUN, MODELS, DATA_PANEL, EVALUATE, LEARN = "Run", "Models", "Data", "Evaluate", "Learn"
+
+app.command(rich_help_panel=RUN)(serve.serve)
+app.add_typer(serve.token, name="token", rich_help_panel=RUN)
+app.add_typer(models.models, name="models", rich_help_panel=MODELS)
+app.command(rich_help_panel=MODELS)(models.rollback)
+app.command(rich_help_panel=MODELS)(models.retract)
+app.command(rich_help_panel=DATA_PANEL)(models.forget)
+app.command(rich_help_panel=DATA_PANEL)(models.retain)
+app.command(rich_help_panel=DATA_PANEL)(data.backup)
+app.command(rich_help_panel=DATA_PANEL)(data.restore)
+app.command(rich_help_panel=DATA_PANEL)(data.fsck)
+app.add_typer(log, name="log", rich_help_panel=DATA_PANEL)
+app.add_typer(serve.snapshot, name="snapshot", rich_help_panel=DATA_PANEL)
+app.add_typer(store, name="store", rich_help_panel=DATA_PANEL)
+app.command("replay", rich_help_panel=EVALUATE)(what_if)
+app.command(rich_help_panel=EVALUATE)(models.candidates)
+app.command(rich_help_panel=EVALUATE)(models.segments)
+app.command(rich_help_panel=EVALUATE)(ubi)
 
 
 def _show_version(wanted: bool) -> None:
@@ -212,52 +222,60 @@ def _root(
     pass
 
 
-@app.command()
+@app.command(rich_help_panel=LEARN)
 def learners(
-    loop: Annotated[str | None, typer.Option(help="Only this loop, e.g. rank.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    loop: Annotated[str | None, typer.Option(help="List the learners of this loop only, e.g. rank.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     modules: Import = None,
 ) -> None:
-    """List the algorithms: loop, feedback, paper, regret bound, cost per round.
+    """List the learners, and which one is recommended for what.
 
-    In costs N is the number of features and φ one joint feature vector; in bounds T is the number of rounds. The
-    bounds are functions in smidgen.bounds.
+    Shows the loop, feedback, paper, regret bound and cost per round of each learner. N is the number of features, φ a
+    joint feature vector, T the number of rounds. The bounds are functions in smidgen.bounds.
+
+    Example: [bold]smidgen learners --loop choose[/bold]
     """
+    from smidgen.checks import suggest
     from smidgen.learners import cards
-    from smidgen.learners.card import in_order, learner_json, learner_table
+    from smidgen.learners.card import in_order, learner_json, learner_table, recommendations
 
     chosen = in_order(cards, loop)
     if not chosen:
-        known = ", ".join(sorted({loop for card in cards.values() for loop in card.loops}))
-        raise typer.BadParameter(f"no learner in the loop {loop!r}; known loops: {known}", param_hint="--loop")
+        known = sorted({loop for card in cards.values() for loop in card.loops})
+        raise typer.BadParameter(f"there is no loop {loop!r}; {suggest(loop, known)}", param_hint="--loop")
+    recommended = recommendations(cards)
     if json:
-        typer.echo(learner_json(chosen))
+        typer.echo(learner_json(chosen, recommended))
     else:
         from rich.console import Console
 
         console = Console()
-        console.print(learner_table(chosen, console.width))
+        console.print(learner_table(chosen, console.width, recommended))
 
 
-@app.command()
+@app.command(rich_help_panel=LEARN)
 def demo(
     learner: Annotated[
-        str | None, typer.Option(help="A coactive learner; smidgen learners lists them. Left out: that of Theorem 1.")
+        str | None, typer.Option(help="Coactive learner; see smidgen learners. Default: the one of Theorem 1.")
     ] = None,
     user: Annotated[
-        str, typer.Option(help="Who answers: strict (α-informative), noisy (by labels) or clicks (a click model).")
+        str, typer.Option(help="Simulated user: strict (α-informative), noisy (by labels) or clicks (a click model).")
     ] = "strict",
-    alpha: Annotated[float, typer.Option(help="The strict user's share of the possible gain, in (0, 1].")] = 0.5,
-    queries: Annotated[int, typer.Option(min=1, help="Rounds to play.")] = 1000,
+    alpha: Annotated[
+        float, typer.Option(help="Share of the possible gain that the strict user's feedback has, in (0, 1].")
+    ] = 0.5,
+    queries: Annotated[int, typer.Option(min=1, help="Number of rounds.")] = 1000,
     docs: Annotated[int, typer.Option(min=2, help="Documents per query.")] = 50,
     features: Annotated[int, typer.Option(min=1, help="Features per document.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed, the same run.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the picture and the numbers.")] = Path("smidgen-demo"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed; the same seed gives the same run.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for regret.png and regret.csv.")] = Path("smidgen-demo"),
 ) -> None:
-    """Watch a ranking learner learn from a simulated user, and compare its regret with the theorem.
+    """Run a ranking learner with a simulated user and compare its regret with the theorem.
 
-    Plays the rank loop: the learner ranks documents, a user moves a few good ones up, the learner takes one
-    step. Writes regret.png and regret.csv.
+    The learner ranks documents, the user moves a few good ones up, and the learner updates. Writes regret.png and
+    regret.csv.
+
+    Example: [bold]smidgen demo --queries 2000 --user clicks[/bold]
     """
     from smidgen.demo import Demo, run_demo
 
@@ -266,16 +284,16 @@ def demo(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def doctor(
     data: Folder = DATA,
-    host: Annotated[str, typer.Option(envvar="SMIDGEN_HOST", help="Where the service would listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="And at which port.")] = 8470,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    host: Annotated[str, typer.Option(envvar="SMIDGEN_HOST", help="Address to check.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="Port to check.")] = 8470,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Look whether this machine has what smidgen needs: versions, extras, kernels, data folder, disk, port.
+    """Check this machine: versions, extras, compiled core, data folder, disk, port.
 
-    Nothing is changed. The exit status is 1 if smidgen cannot work so; notes are no fault.
+    Changes nothing. Exits with 1 if something required is missing; notes are informational.
     """
     from dataclasses import asdict
 
@@ -301,11 +319,35 @@ def doctor(
         raise typer.Exit(1)
 
 
+@app.command(rich_help_panel=RUN)
+def mcp(
+    url: Annotated[
+        str, typer.Option(envvar="SMIDGEN_URL", help="Address of the decision service.")
+    ] = "http://127.0.0.1:8470",
+    token: Annotated[
+        str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="Token, if the service requires one.")
+    ] = None,
+    http: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Serve MCP over HTTP on this port instead of stdio.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on, with --http.")] = "127.0.0.1",
+) -> None:
+    """Give agents a decision service as tools over the Model Context Protocol (MCP).
+
+    Tools: decide, report, explain, health, models. An agent's configuration names the command:
+
+        {"mcpServers": {"smidgen": {"command": "smidgen", "args": ["mcp", "--url", "http://127.0.0.1:8470"]}}}
+    """
+    from smidgen.integrations.mcp import serve as serve_mcp
+
+    serve_mcp(url, token, transport="stdio" if http is None else "streamable-http", host=host, port=http or 8471)
+
+
 add_plugin_commands(app)
 
 
 def run() -> None:
-    """Run the command line; a refusal is one line, not a traceback."""
+    """Run the command line; print an error of smidgen as one line, without a traceback."""
     try:
         app()
     except SmidgenError as error:

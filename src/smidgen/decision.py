@@ -37,7 +37,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     context
         The problem instance with the features that the update needs.
     explored
-        Whether exploration changed the action, or put a rival beside it.
+        Whether exploration changed the action, or put a rival next to it.
     propensity
         The probability of the action where it was drawn.
     propensities
@@ -116,7 +116,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         return cls.of(serialization.from_json(data))
 
     def to_bytes(self) -> bytes:
-        """Write the whole decision as few bytes, without loss; `Learner.brief` needs fewer yet."""
+        """Write the whole decision as few bytes, without loss; `Learner.to_compact` needs fewer yet."""
         return serialization.encode(self._fields())
 
     @classmethod
@@ -141,7 +141,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         if not isinstance(fields, dict):
             raise InvalidRecord(f"the record is a {type(fields).__name__}, not an object", hint)
         if not fields.keys() >= _REQUIRED:
-            raise InvalidRecord(f"the record lacks {sorted(_REQUIRED - fields.keys())}", hint)
+            raise InvalidRecord(f"the record lacks the fields {', '.join(sorted(_REQUIRED - fields.keys()))}", hint)
         for name, value in fields.items():
             types = _CHECKED.get(name)
             if types is None or (value is None and name not in _REQUIRED):

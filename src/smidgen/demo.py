@@ -22,14 +22,14 @@ from smidgen.evaluate.play import User
 from smidgen.history.plots import figure_type
 from smidgen.learners import Learner, Loop, cards, learners
 
-#: What the demo is about, unless somebody names a learner.
+#: Theorem whose learner the demo uses by default.
 THEOREM = "preferences"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What to play."""
+    """Settings of the demo."""
 
     learner: str | None
     user: str
@@ -42,7 +42,7 @@ class Demo:
 
 
 def make_learner(demo: Demo) -> Learner:
-    """The named learner, with arguments that suit the stream of the demo."""
+    """Make the named learner with arguments that fit the data of the demo."""
     coactive: dict[str, Callable[..., Learner]] = {
         name: cls for name, cls in learners.items() if Loop.RANK in cards[name].loops and "dim" in cards[name].example
     }
@@ -57,7 +57,7 @@ def make_learner(demo: Demo) -> Learner:
 
 
 def make_user(demo: Demo, stream: RankingStream) -> User:
-    """The user who answers."""
+    """Make the simulated user."""
     makers: dict[str, Callable[[], User]] = {
         "strict": lambda: users.StrictAlpha(w_star=stream.w_star, alpha=demo.alpha),
         "noisy": lambda: users.NoisyDepth(labels=stream.labels, depth=10),
@@ -67,17 +67,17 @@ def make_user(demo: Demo, stream: RankingStream) -> User:
 
 
 def run_demo(demo: Demo, console: Console | None = None) -> History:
-    """Play the demo and tell what happens."""
+    """Run the demo and print the results."""
     console = console or Console()
     if not 0.0 < demo.alpha <= 1.0:
-        raise InvalidArgument(f"alpha is {demo.alpha} and must lie in (0, 1]", "leave it out for 0.5")
+        raise InvalidArgument(f"alpha is {demo.alpha} and must lie in (0, 1]", "omit it for 0.5")
     learner = make_learner(demo)
-    figure_type()  # say now, not after the run, that there can be no picture
+    figure_type()  # fail now, not after the run, if plots are not available
     console.print(
         Panel(
-            f"A search engine meets a user whose taste it does not know. It ranks [bold]{demo.docs}[/bold] documents "
-            f"per query by [bold]{demo.features}[/bold] features; the user moves a few good ones up; the learner takes "
-            f"one step. [bold]{demo.queries}[/bold] queries, one pass, nobody ever says what the right answer was.",
+            f"A search engine ranks [bold]{demo.docs}[/bold] documents per query by [bold]{demo.features}[/bold] "
+            f"features for a user whose preferences it does not know. The user moves a few good documents up, and the "
+            f"learner updates: [bold]{demo.queries}[/bold] queries, one pass, without correct answers.",
             title="the rank loop",
             title_align="left",
         )
@@ -87,7 +87,9 @@ def run_demo(demo: Demo, console: Console | None = None) -> History:
     try:
         demo.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidArgument(f"out is {demo.out} and cannot be a folder ({error.strerror})", "name another") from error
+        raise InvalidArgument(
+            f"--out is {demo.out}, which cannot be used as a folder ({error.strerror})", "give another folder"
+        ) from error
     _one_round(demo, stream, console)
     history, seconds = _play(learner, stream, user, console)
     _report(history, seconds, console)
@@ -96,7 +98,7 @@ def run_demo(demo: Demo, console: Console | None = None) -> History:
 
 
 def _one_round(demo: Demo, stream: RankingStream, console: Console) -> None:
-    """Show one early round from close by, after a twin of the learner has seen a few queries."""
+    """Show one early round in detail, played by a second learner after a few queries."""
     twin, user = make_learner(demo), make_user(demo, stream)
     few = min(5, len(stream.contexts))
     for context in stream.contexts[:few]:
@@ -104,14 +106,14 @@ def _one_round(demo: Demo, stream: RankingStream, console: Console) -> None:
         feedback = user(context, decision.action)
         twin.learn(decision, feedback)
     useful = context.scores(stream.w_star)
-    table = Table(title=f"query {few}, seen from close by", title_justify="left")
-    for column in ("place", "shown: document", "its worth to the user", "moved here by the user", "its worth"):
+    table = Table(title=f"query {few} in detail", title_justify="left")
+    for column in ("position", "shown: document", "its utility", "after the user's edit", "its utility"):
         table.add_column(column, justify="right")
     for i in range(min(context.top, len(context))):
         shown, better = int(decision.action[i]), int(feedback[i])
         table.add_row(str(i + 1), str(shown), f"{useful[shown]:+.2f}", str(better), f"{useful[better]:+.2f}")
     console.print(table)
-    console.print("The learner sees the documents move, never the worth.\n", style="dim")
+    console.print("The learner sees which documents moved, not their utility.\n", style="dim")
 
 
 def _play(learner: Learner, stream: RankingStream, user: User, console: Console) -> tuple[History, float]:
@@ -152,7 +154,7 @@ def _report(history: History, seconds: float, console: Console) -> None:
 
 
 def sparkline(values: np.ndarray[tuple[int], np.dtype[np.float64]], width: int = 50) -> str:
-    """Means of equal stretches as a row of blocks."""
+    """Draw the means of equal intervals as a row of blocks."""
     means = np.array([part.mean() for part in np.array_split(values, min(width, len(values)))])
     top = means.max() or 1.0
     return "".join(_BLOCKS[int(level)] for level in np.clip(means / top * 7.999, 0, 7))
@@ -165,6 +167,6 @@ def _write(demo: Demo, history: History, console: Console) -> None:
     bound = np.full(len(history), np.nan) if history.bound is None else history.bound
     rows = np.column_stack([np.arange(1, len(history) + 1), history.regret, history.average_regret, bound])
     np.savetxt(numbers, rows, delimiter=",", header="round,regret,average_regret,bound", comments="", fmt="%.10g")
-    console.print(f"picture  [bold]{picture}[/bold]\nnumbers  [bold]{numbers}[/bold]")
+    console.print(f"plot  [bold]{picture}[/bold]\ndata  [bold]{numbers}[/bold]")
     if history.bound is None:
         console.print(f"no bound: {history.bound_note}", style="dim")

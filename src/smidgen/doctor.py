@@ -1,4 +1,4 @@
-"""``smidgen doctor``: whether this machine has what smidgen needs, and what to do where it has not."""
+"""``smidgen doctor``: check that this machine has what smidgen needs, and say how to fix what is missing."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from typing import Literal
 from smidgen import __version__
 
 State = Literal["ok", "note", "problem"]
-#: Below so many bytes a disk is soon full.
+#: Free bytes below which a disk is reported as nearly full.
 FREE = 1 << 30
-#: Connections need open files; so many should be allowed.
+#: Recommended limit of open files: each connection needs one.
 FILES = 4_096
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that was looked at.
+    """Result of one check.
 
     Attributes
     ----------
     what, found
-        What it is, and what was found.
+        Name of the check, and its finding.
     state
-        ``"problem"`` if smidgen cannot work so, ``"note"`` if something is missing that may be wanted.
+        ``"problem"`` if smidgen cannot run, ``"note"`` if something optional is missing.
     hint
-        The way out.
+        How to fix it.
     """
 
     what: str
@@ -44,14 +44,14 @@ class Diagnosis:
 
 
 def examine(data: Path, host: str = "127.0.0.1", port: int = 8470) -> Iterator[Diagnosis]:
-    """Look at everything, in order; nothing is changed.
+    """Run all checks in order; changes nothing.
 
     Parameters
     ----------
     data
-        The service's data folder; it need not be there.
+        Data folder of the service; it does not have to exist.
     host, port
-        Where the service would listen.
+        Address and port on which the service would listen.
     """
     looks: list[Callable[[], Diagnosis]] = [
         _python,
@@ -94,7 +94,7 @@ def _core() -> Diagnosis:
 
 
 def _extras() -> dict[str, list[str]]:
-    """The extras that people choose, and the packages that each needs."""
+    """Return the optional extras, and the packages of each."""
     wanted: dict[str, list[str]] = {}
     for line in importlib.metadata.requires("smidgen") or []:
         found = re.match(r"([A-Za-z0-9_-]+).*extra == ['\"](\w+)['\"]", line)
@@ -109,7 +109,7 @@ def _extra(name: str, packages: list[str]) -> Callable[[], Diagnosis]:
         if not missing:
             return Diagnosis(f"smidgen[{name}]", "installed")
         return Diagnosis(
-            f"smidgen[{name}]", f"without {', '.join(missing)}", "note", f'pip install "smidgen[{name}]" if you need it'
+            f"smidgen[{name}]", f"missing {', '.join(missing)}", "note", f'pip install "smidgen[{name}]" if you need it'
         )
 
     return look
@@ -136,12 +136,12 @@ def _folder(data: Path) -> Diagnosis:
     if not data.exists():
         parent = next(folder for folder in (data.absolute(), *data.absolute().parents) if folder.exists())
         if os.access(parent, os.W_OK):
-            return Diagnosis("data", f"{data} is not there yet; smidgen serve makes it")
-        return Diagnosis("data", f"{parent} cannot be written to", "problem", "give another folder with --data")
+            return Diagnosis("data", f"{data} does not exist yet; smidgen serve creates it")
+        return Diagnosis("data", f"{parent} is not writable", "problem", "give another folder with --data")
     if not data.is_dir() or not os.access(data, os.R_OK | os.W_OK | os.X_OK):
-        return Diagnosis("data", f"{data} is no folder that can be written to", "problem", "give another with --data")
+        return Diagnosis("data", f"{data} is not a writable folder", "problem", "give another folder with --data")
     if data.stat().st_mode & 0o077:
-        return Diagnosis("data", f"{data} can be read by others", "note", f"chmod -R go= {data}")
+        return Diagnosis("data", f"{data} is readable by other users", "note", f"chmod -R go= {data}")
     return Diagnosis("data", f"{data}; check it with smidgen fsck --data {data}")
 
 
@@ -149,7 +149,11 @@ def _disk(data: Path) -> Diagnosis:
     place = next(folder for folder in (data.absolute(), *data.absolute().parents) if folder.exists())
     free = shutil.disk_usage(place).free
     told = f"{free / (1 << 30):.1f} GiB free"
-    return Diagnosis("disk", told) if free > FREE else Diagnosis("disk", told, "note", "a full disk refuses decisions")
+    return (
+        Diagnosis("disk", told)
+        if free > FREE
+        else Diagnosis("disk", told, "note", "free disk space: the service refuses decisions when the disk is full")
+    )
 
 
 def _port(host: str, port: int) -> Diagnosis:
@@ -158,17 +162,17 @@ def _port(host: str, port: int) -> Diagnosis:
         try:
             probe.bind((host, port))
         except OSError as error:
-            hint = "a service may be running there already; choose another with --port"
+            hint = "a service may already be running there; choose another port with --port"
             return Diagnosis("port", f"{host}:{port}: {error.strerror}", "note", hint)
     return Diagnosis("port", f"{host}:{port} is free")
 
 
 def _open_files() -> Diagnosis:
     if importlib.util.find_spec("resource") is None:
-        return Diagnosis("open files", "not limited here")
+        return Diagnosis("open files", "unlimited")
     import resource
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= soft < FILES:
         return Diagnosis("open files", f"at most {soft}", "note", f"ulimit -n {FILES}: each connection needs one")
-    return Diagnosis("open files", "as many as needed" if soft < 0 else f"at most {soft}")
+    return Diagnosis("open files", "unlimited" if soft < 0 else f"at most {soft}")

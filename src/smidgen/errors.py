@@ -1,14 +1,14 @@
-"""Everything that smidgen refuses, by type.
+"""Exceptions that smidgen raises.
 
-Each message says what was given, what is required, and the way out. Each type maps to one HTTP status,
-so that the library and a service built on it refuse the same things in the same words.
+Each message names the value, the requirement and a fix. Each type maps to one HTTP status, so that the library and the
+service report the same error in the same words.
 """
 
 from __future__ import annotations
 
 
 class SmidgenError(Exception):
-    """The root of all refusals.
+    """Base class of all exceptions of smidgen.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class SmidgenError(Exception):
     """
 
     status: int = 400
-    #: The exit status of a command that ends with it.
+    #: Exit status of a command that ends with this error.
     exit_status: int = 1
 
     def __init__(self, problem: str, hint: str) -> None:
@@ -47,7 +47,7 @@ class InvalidFeedback(SmidgenError, ValueError):
 
 
 class InvalidRecord(SmidgenError, ValueError):
-    """Bytes that are not a record of ours: broken JSON, a missing field, an unknown structure."""
+    """Bytes that are not a valid record: broken JSON, a missing field, an unknown structure."""
 
 
 class DecisionMismatch(SmidgenError):
@@ -75,13 +75,13 @@ class NotTeachable(SmidgenError, TypeError):
 
 
 class NoWeights(SmidgenError, AttributeError):
-    """Weights asked of a learner that has none in feature space."""
+    """A request for the weights of a learner that has none in feature space."""
 
     status = 409
 
 
 class NotSaveable(SmidgenError, TypeError):
-    """A learner or record that holds something which has no name to be found again by."""
+    """A learner or record that holds an object without a registered name, so that it cannot be saved."""
 
     status = 409
 
@@ -99,10 +99,10 @@ class MissingExtra(SmidgenError, ImportError):
 
 
 class DataMissing(SmidgenError, FileNotFoundError):
-    """A data set that is not on this machine."""
+    """A file or data set that does not exist on this machine."""
 
     status = 404
 
 
-#: What code ends with that reads a value of the wrong form; whoever reads what others wrote turns it into a refusal.
+#: Exceptions that code raises when it reads a value of the wrong form. Readers of foreign data convert them.
 FOREIGN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)

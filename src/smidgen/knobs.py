@@ -3,9 +3,8 @@
     from smidgen import Knobs, knobs
     Knobs({"threads": knobs.Integer(1, 64), "timeout": knobs.Log(0.01, 10), "ratio": (0, 1)})
 
-A tuner works in the unit cube, one edge per knob; what goes out, and what `best` says, is in the knobs' own units.
-Names of things (which database, which colour) have no order and are no knobs: choose among them with a learner of the
-choose loop.
+A tuner works in the unit cube, one edge per number; what goes out, and what `best` says, is in the knobs' own units.
+Names of things (which database, which color) have no order: a `Category` has one surface for each of its values.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from smidgen.errors import InvalidArgument
 from smidgen.geometry import Box
 from smidgen.serialization import structure
 
-__all__ = ["Best", "Integer", "Knobs", "Linear", "Log"]
+__all__ = ["Best", "Category", "Integer", "Knobs", "Linear", "Log"]
 
-#: The most knobs of one tuner.
-MOST = 1000
+#: The most knobs of one tuner, and the most combinations of the values of its categories.
+MOST, MOST_CHOICES = 1000, 32
 _HINT = 'give a name and limits for each, e.g. {"threads": knobs.Integer(1, 64), "ratio": (0, 1)}'
 
 
@@ -110,7 +109,9 @@ class Integer:
     def __post_init__(self) -> None:
         for name, limit in (("low", self.low), ("high", self.high)):
             if not checks.is_whole(limit):
-                raise InvalidArgument(f"{name} of an Integer is {limit!r}", "give whole numbers, e.g. Integer(1, 64)")
+                raise InvalidArgument(
+                    f"the {name} limit of an Integer is {limit!r}", "give whole numbers, e.g. Integer(1, 64)"
+                )
         _limits(self.low, self.high)
 
     def value(self, share: float) -> int:
@@ -122,7 +123,46 @@ class Integer:
         return (value - self.low + 0.5) / (self.high - self.low + 1)
 
 
-Knob = Linear | Log | Integer
+@structure("smidgen.knobs.Category")
+class Category:
+    """One of several names, which have no order: a mode, a database, a color.
+
+    Examples
+    --------
+    >>> from smidgen import knobs
+    >>> knobs.Category("bulk", "stream").values
+    ('bulk', 'stream')
+    """
+
+    def __init__(self, *values: str) -> None:
+        hint = 'give two or more different names, e.g. knobs.Category("bulk", "stream")'
+        if not 2 <= len(values) <= MOST_CHOICES or not all(isinstance(value, str) and value for value in values):
+            raise InvalidArgument(f"the values of a Category are {values!r}", hint)
+        if len(set(values)) < len(values):
+            raise InvalidArgument(f"the values of a Category are {values!r}, and one is there twice", hint)
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"Category({', '.join(map(repr, self.values))})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Category) and other.values == self.values
+
+    def __hash__(self) -> int:
+        return hash(self.values)
+
+    def to_record(self) -> dict[str, Any]:
+        """The fields that rebuild it."""
+        return {"values": list(self.values)}
+
+    @classmethod
+    def from_record(cls, fields: dict[str, Any]) -> Category:
+        """Rebuild from `to_record`."""
+        return cls(*fields["values"])
+
+
+Number = Linear | Log | Integer
+Knob = Number | Category
 
 
 @structure("smidgen.Knobs")
@@ -132,7 +172,16 @@ class Knobs:
     Parameters
     ----------
     knobs
-        A knob by name: ``(low, high)``, `Log`, `Integer`, or `Linear`.
+        A knob by name: ``(low, high)``, `Log`, `Integer`, `Linear` or `Category`; at least one is a number.
+
+    Attributes
+    ----------
+    numbers, categories
+        The knobs that are numbers, and those that are names.
+    dim
+        How many numbers there are: the edges of the cube.
+    choices
+        How many combinations of names there are; 1 without categories.
 
     Examples
     --------
@@ -154,38 +203,71 @@ class Knobs:
             if not isinstance(name, str) or not name or name == "$":
                 raise InvalidArgument(f"the name of a knob is {name!r}", _HINT)
             self.knobs[name] = _knob(name, knob)
-        self.dim = len(self.knobs)
+        self.numbers = {name: knob for name, knob in self.knobs.items() if not isinstance(knob, Category)}
+        self.categories = {name: knob for name, knob in self.knobs.items() if isinstance(knob, Category)}
+        self.dim = len(self.numbers)
+        self.choices = math.prod(len(knob.values) for knob in self.categories.values())
+        if not self.numbers:
+            raise InvalidArgument(
+                "no knob is a number", "choose among names alone with a learner of the choose loop, or add a number"
+            )
+        if self.choices > MOST_CHOICES:
+            raise InvalidArgument(
+                f"the categories have {self.choices} combinations and must have at most {MOST_CHOICES}",
+                "leave values out, or choose among them with a learner of the choose loop",
+            )
         self.box = Box(low=np.zeros(self.dim), high=np.ones(self.dim))  #: where tuners work
 
     def __repr__(self) -> str:
         return f"Knobs({self.knobs!r})"
 
     def __len__(self) -> int:
-        return self.dim
+        return len(self.knobs)
 
     @property
     def names(self) -> list[str]:
         """The names, in the order given."""
         return list(self.knobs)
 
-    def point(self, shares: Any) -> dict[str, float | int]:
-        """The knobs' own values at a point of the unit cube."""
-        pairs = zip(self.knobs.items(), np.asarray(shares, dtype=np.float64).tolist(), strict=True)
-        return {name: knob.value(share) for (name, knob), share in pairs}
+    def point(self, shares: Any, choice: int = 0) -> dict[str, float | int | str]:
+        """The knobs' own values at a point of the unit cube, with that combination of names."""
+        values: dict[str, float | int | str] = self._named(choice)
+        pairs = zip(self.numbers.items(), np.asarray(shares, dtype=np.float64).tolist(), strict=True)
+        values |= {name: knob.value(share) for (name, knob), share in pairs}
+        return {name: values[name] for name in self.knobs} if self.categories else values
+
+    def _named(self, choice: int) -> dict[str, float | int | str]:
+        """The combination of names with that number: the last category changes first."""
+        found: dict[str, float | int | str] = {}
+        for name, knob in reversed(self.categories.items()):
+            choice, place = divmod(choice, len(knob.values))
+            found[name] = knob.values[place]
+        return found
 
     def shares(self, point: Any) -> FloatArray:
         """The point of the unit cube that belongs to the knobs' own values; refused if they are none."""
-        if not isinstance(point, Mapping) or set(point) != set(self.knobs):
-            raise InvalidArgument(f"the point is {point!r}", f"give a value for each of {', '.join(self.knobs)}")
+        self.choice(point)
         shares = np.empty(self.dim)
-        for i, (name, knob) in enumerate(self.knobs.items()):
+        for i, (name, knob) in enumerate(self.numbers.items()):
             value = checks.number(name, point[name], f"give a number from {knob.low:g} to {knob.high:g}")
             if not knob.low <= value <= knob.high:
                 raise InvalidArgument(
-                    f"{name} is {value!r} and must lie from {knob.low:g} to {knob.high:g}", "give a value within"
+                    f"{name} is {value!r} and must lie from {knob.low:g} to {knob.high:g}",
+                    "give a value within the limits",
                 )
             shares[i] = knob.share(value)
         return shares
+
+    def choice(self, point: Any) -> int:
+        """The number of the combination of names in a point; refused if there is none."""
+        if not isinstance(point, Mapping) or set(point) != set(self.knobs):
+            raise InvalidArgument(f"the point is {point!r}", f"give a value for each of {', '.join(self.knobs)}")
+        number = 0
+        for name, knob in self.categories.items():
+            if point[name] not in knob.values:
+                raise InvalidArgument(f"{name} is {point[name]!r}", f"give one of {', '.join(knob.values)}")
+            number = number * len(knob.values) + knob.values.index(point[name])
+        return number
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild these knobs."""
@@ -218,13 +300,13 @@ class Best:
 
 
 def _knob(name: str, knob: Any) -> Knob:
-    if isinstance(knob, (Linear, Log, Integer)):
+    if isinstance(knob, (Linear, Log, Integer, Category)):
         return knob
     if isinstance(knob, (tuple, list)) and len(knob) == 2:
         return Linear(*knob)
     raise InvalidArgument(
         f"the knob {name} is {knob!r}",
-        "give a pair (low, high), knobs.Log(low, high) or knobs.Integer(low, high); names of things belong to choose",
+        "give a pair (low, high), knobs.Log(low, high), knobs.Integer(low, high) or knobs.Category(name, …)",
     )
 
 
@@ -234,4 +316,6 @@ def _limits(low: Any, high: Any) -> None:
         for name, limit in (("low", low), ("high", high))
     )
     if not a < b or not math.isfinite(b - a):
-        raise InvalidArgument(f"the limits are {low!r} and {high!r}, and the first must be below", "order the limits")
+        raise InvalidArgument(
+            f"the limits are {low!r} and {high!r}, and the first must be smaller", "give the lower limit first"
+        )

@@ -1,10 +1,20 @@
 """What would another policy have earned? Estimates from a log of decisions with propensities, before it goes live.
 
-All rewards are in [0, 1]. Every estimate has an interval that stays valid while people keep looking.
+All rewards are in [0, 1]. Every estimate has an interval that stays valid while people keep looking, and a narrower one
+for a single look; the direct method has none.
 """
 
 from smidgen.evaluate.confidence import Estimate, confidence_sequence
-from smidgen.evaluate.off_policy import Overlap, direct, doubly_robust, effective_sample_size, ips, overlap, snips
+from smidgen.evaluate.off_policy import (
+    Overlap,
+    direct,
+    doubly_robust,
+    effective_sample_size,
+    ips,
+    largest_weights,
+    overlap,
+    snips,
+)
 
 __all__ = [
     "Estimate",
@@ -14,6 +24,7 @@ __all__ = [
     "doubly_robust",
     "effective_sample_size",
     "ips",
+    "largest_weights",
     "overlap",
     "snips",
 ]

@@ -93,7 +93,7 @@ def _register(cls: C, name: str) -> C:
     holder = _structures.get(name)
     if holder is not None and not same_class(holder.type, cls):
         raise InvalidArgument(
-            f"the name {name!r} is taken by {holder.type.__qualname__} of {holder.type.__module__}",
+            f"the name {name!r} is already used by {holder.type.__qualname__} of {holder.type.__module__}",
             "register under another name",
         )
     _structures[name] = entry
@@ -103,7 +103,7 @@ def _register(cls: C, name: str) -> C:
 
 
 def same_class(one: type, other: type) -> bool:
-    """Whether two classes are one in the eyes of people: a module that is read anew makes its classes anew."""
+    """Whether two classes are one in the eyes of people: a module that is read again makes its classes again."""
     return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
 
 
@@ -247,13 +247,13 @@ def read_array(content: memoryview | bytes) -> NDArray[Any]:
     """The array that `write_array` was given; it is read-only. Nothing is made before all sizes fit together."""
     length = len(content)
     if length < 2:
-        raise InvalidRecord("the record holds an array without a head", _HINT)
+        raise InvalidRecord("the record holds an array without a header", _HINT)
     form = content[1]
     if form & 15 >= len(_EXTENTS):
-        raise InvalidRecord(f"the record holds an array with the head {content[0]:02x}{form:02x}", _HINT)
+        raise InvalidRecord(f"the record holds an array with the unknown header {content[0]:02x}{form:02x}", _HINT)
     start = 2 + (form >> 4) * _EXTENTS[form & 15]
     if length < start:
-        raise InvalidRecord("the record holds an array that ends within its head", _HINT)
+        raise InvalidRecord("the record holds an array that ends within its header", _HINT)
     code, stored, shape, size = _head(bytes(content[:start]))
     if size != length - start:
         raise InvalidRecord(f"the record holds an array of shape {shape} in {length - start} bytes", _HINT)
@@ -270,7 +270,7 @@ def read_array(content: memoryview | bytes) -> NDArray[Any]:
     except ValueError as error:  # no elements, and yet extents beyond all counting
         raise InvalidRecord(f"the record holds an array of shape {shape}", _HINT) from error
     if code == _BOOL and array.size and array.view(np.uint8).max() > 1:
-        raise InvalidRecord("the record holds truth values that are neither 0 nor 1", _HINT)
+        raise InvalidRecord("the record holds booleans that are neither 0 nor 1", _HINT)
     return array
 
 
@@ -298,7 +298,7 @@ def _head(head: bytes) -> tuple[int, int, tuple[int, ...], int]:
     """What the head of an array says: the two codes, the shape, and how many bytes follow."""
     code, stored, width = head[0] >> 4, head[0] & 15, _EXTENTS[head[1] & 15]
     if stored not in _STORED.get(code, ()):
-        raise InvalidRecord(f"the record holds an array with the head {head[0]:02x}{head[1]:02x}", _HINT)
+        raise InvalidRecord(f"the record holds an array with the unknown header {head[0]:02x}{head[1]:02x}", _HINT)
     shape = tuple(int.from_bytes(head[at : at + width], "little") for at in range(2, len(head), width))
     return code, stored, shape, math.prod(shape) * DTYPES[stored].itemsize
 
@@ -373,7 +373,7 @@ def _fields(value: dict[str, Any], depth: int) -> dict[str, Any]:
 
 def _refuse_deep(depth: int) -> None:
     if depth == 0:
-        raise InvalidRecord(f"the record is nested more than {DEEPEST} deep", "keep it flatter")
+        raise InvalidRecord(f"the record is nested more than {DEEPEST} deep", "use fewer levels")
 
 
 def _array(record: dict[str, Any]) -> np.ndarray[Any, Any]:
@@ -384,7 +384,9 @@ def _array(record: dict[str, Any]) -> np.ndarray[Any, Any]:
     try:
         content = msgspec.convert(record["data"], bytes)  # a third of the time of base64's own
     except msgspec.ValidationError as error:
-        raise InvalidRecord(f"the record holds an array that is not base64: {error}", "give what pack gave") from error
+        raise InvalidRecord(
+            f"the record holds an array that is not base64: {error}", "pass the value that pack returned"
+        ) from error
     flat = np.frombuffer(content, dtype)
     array = flat if shape == [flat.size] else flat.reshape(shape)
     return array if dtype.isnative else array.astype(dtype.newbyteorder("="))  # read-only: it views the bytes
@@ -419,7 +421,7 @@ def encode(value: Any) -> bytes:
     try:
         return _encoder.encode(_lean(value, DEEPEST))
     except UnicodeEncodeError as error:
-        raise NotSaveable(f"the text {error.object!r} cannot be written", "use text that UTF-8 can say") from error
+        raise NotSaveable(f"the text {error.object!r} cannot be written", "use text that UTF-8 can encode") from error
 
 
 def _lean(value: Any, depth: int) -> Any:
@@ -442,7 +444,7 @@ def _lean(value: Any, depth: int) -> Any:
         if isinstance(value, _PLAIN):
             return value
     if depth == 0:
-        raise NotSaveable(f"the value is nested more than {DEEPEST} deep", "keep it flatter")
+        raise NotSaveable(f"the value is nested more than {DEEPEST} deep", "use fewer levels")
     depth -= 1
     if isinstance(value, _HOLDERS):
         if isinstance(value, tuple):
@@ -509,7 +511,7 @@ def _fulls(values: list[Any], depth: int) -> list[Any]:
         return [list(row) for row in zip(*columns, strict=True)] or values
     names, tag = [name for name in values[0] if name != TAG], tags.pop()
     if not all(type(name) is str for name in names):
-        raise InvalidRecord("the record has a field whose name is not text", _HINT)
+        raise InvalidRecord("the record has a field whose name is not a string", _HINT)
     columns = [_fulls([each[name] for each in values], depth - 1) for name in names]
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)] or [{} for _ in values]
     if tag is None:
@@ -531,7 +533,7 @@ def _full(value: Any, depth: int) -> Any:
     tag = value.pop(TAG, None)
     fields = {key: item if type(item) in _READ else _full(item, depth) for key, item in value.items()}
     if not all(type(key) is str for key in fields):
-        raise InvalidRecord("the record has a field whose name is not text", _HINT)
+        raise InvalidRecord("the record has a field whose name is not a string", _HINT)
     if tag is None:
         return fields
     return tuple(fields["items"]) if tag == "tuple" else build(tag, fields)
@@ -542,7 +544,7 @@ def _extension(code: int, content: memoryview) -> Any:
         return read_array(content)
     if code == _LONG and len(content) <= _LONGEST:
         return int.from_bytes(content, "little", signed=True)
-    raise InvalidRecord(f"the record holds something of the kind {code}", "upgrade smidgen to read it")
+    raise InvalidRecord(f"the record holds a value of the unknown kind {code}", "upgrade smidgen to read it")
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,4 +1,4 @@
-"""Settings that can grow: what was asked for, told apart from what a class says unasked.
+"""Settings that can grow: what was asked for, distinguished from what a class says unasked.
 
 A learner, a rule or a space is named by its class and its arguments. If the name held all arguments, one more of them,
 or another default, would give every old learner another name. So the name holds only what differs from the defaults,
@@ -22,7 +22,7 @@ import numpy as np
 from smidgen import checks, serialization
 from smidgen.errors import InvalidArgument, NotSaveable, SmidgenError
 
-#: In `Versioned.older_settings`: the argument had no default then, so it was always asked for.
+#: In `VersionedSettings.older_settings`: the argument had no default then, so it was always asked for.
 REQUIRED: Final = inspect.Parameter.empty
 #: In a record: the number of the settings that it was made at.
 VERSION = "$version"
@@ -40,8 +40,8 @@ _PLAIN = {float, *_AS_THEY_ARE}
 _EXACT = 2**53  # whole numbers below this are the same as ints and as floats
 
 
-class Making(ABCMeta):
-    """Makes things from settings, and says in our words where numbers, memory or text run out on the way."""
+class SettingsMeta(ABCMeta):
+    """Make objects from settings; raise typed errors for wrong calls, overflow and lack of memory."""
 
     @property
     def __signature__(cls) -> inspect.Signature:
@@ -50,21 +50,49 @@ class Making(ABCMeta):
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
     def __call__(cls, *args: Any, **arguments: Any) -> Any:
-        """An object of the class, or a refusal; its size is judged before anything is made."""
-        if issubclass(cls, Versioned):
+        """Make an object of the class; its size is checked first."""
+        if issubclass(cls, VersionedSettings):
             refuse_large(cls, arguments)
         try:
             return super().__call__(*args, **arguments)
         except SmidgenError:
             raise
+        except TypeError as error:
+            refuse_call(cls, args, arguments, error)
+            raise
         except (ArithmeticError, MemoryError, RecursionError, ValueError) as error:  # of numpy, of text, of huge ints
             raise InvalidArgument(
-                f"the settings of {cls.__name__} lead to what this machine cannot hold ({error})",
-                "choose numbers nearer to 1, and less of everything",
+                f"the settings of {cls.__name__} overflow the numbers or the memory of this machine ({error})",
+                "choose numbers closer to 1, and fewer features or classes",
             ) from error
 
 
-class Versioned(metaclass=Making):
+def refuse_call(cls: type, args: tuple[Any, ...], arguments: Mapping[str, Any], error: TypeError) -> None:
+    """Raise `InvalidArgument` if a call does not fit the constructor: positional, misspelled or missing arguments.
+
+    Returns if the call fits: then ``error`` has another cause.
+    """
+    parameters = inspect.signature(cls).parameters
+    accepted = [name for name, each in parameters.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    any_name = len(accepted) < len(parameters)
+    if unknown := [] if any_name else sorted(arguments.keys() - set(accepted)):
+        raise InvalidArgument(
+            f'{cls.__name__} has no argument "{unknown[0]}"', checks.suggest(unknown[0], accepted, "omit it")
+        ) from error
+    by_place = [name for name, each in parameters.items() if each.kind in (0, 1)]  # positional only, or either
+    if len(args) > len(by_place) and accepted and not any_name:
+        value, name = checks.shown(args[len(by_place)]), (accepted[len(by_place) :] or accepted[-1:])[0]
+        raise InvalidArgument(
+            f"{cls.__name__} takes its arguments by name and was given {value} by position",
+            f"write {cls.__name__}({name}={value})",
+        ) from error
+    given = {*arguments, *by_place[: len(args)]}
+    for name in accepted:
+        if name not in given and parameters[name].default is inspect.Parameter.empty:
+            raise InvalidArgument(f'{cls.__name__} needs the argument "{name}"', f"give {name}=…") from error
+
+
+class VersionedSettings(metaclass=SettingsMeta):
     """Something that is a setting, or has them: a class with arguments, whose defaults may change.
 
     `to_record` (of a learner: `params`) gives all arguments. A record holds those that differ from their defaults, and
@@ -75,9 +103,9 @@ class Versioned(metaclass=Making):
     A class that took ``radius=1.0`` once, takes 2.0 now, and has learnt to be ``closed``:
 
     >>> from smidgen import serialization
-    >>> from smidgen.settings import Versioned
+    >>> from smidgen.settings import VersionedSettings
     >>> @serialization.structure("example disc")
-    ... class Disc(Versioned):
+    ... class Disc(VersionedSettings):
     ...     settings_version = 2
     ...     older_settings = {1: {"radius": 1.0, "closed": False}}
     ...     def __init__(self, *, radius=2.0, closed=True):
@@ -122,7 +150,7 @@ class Versioned(metaclass=Making):
         return cls.from_settings({**arguments, VERSION: version})
 
     def to_record(self) -> dict[str, Any]:
-        """All arguments that make such an object anew."""
+        """All arguments that make such an object again."""
         raise NotImplementedError
 
     @classmethod
@@ -133,7 +161,7 @@ class Versioned(metaclass=Making):
     def to_settings(self) -> dict[str, Any]:
         """What a record says of it: the arguments that were asked for, and the number of the defaults."""
         version = self.built_at
-        asked = asked_for(type(self), self.to_record(), version)
+        asked = non_default_args(type(self), self.to_record(), version)
         asked[VERSION] = version
         return asked
 
@@ -178,7 +206,7 @@ def limit_from_environment(otherwise: int = LARGEST) -> int:
     return int(said)
 
 
-def refuse_large(cls: type[Versioned], arguments: Mapping[str, Any]) -> None:
+def refuse_large(cls: type[VersionedSettings], arguments: Mapping[str, Any]) -> None:
     """Refuse arguments whose object would hold more than the limit; nothing is made.
 
     Arguments of the wrong form are left to the constructor, which says so in its own words.
@@ -215,7 +243,7 @@ def _bytes(size: int) -> str:
     )
 
 
-def defaults_at(cls: type[Versioned], version: int) -> Mapping[str, Any]:
+def defaults_at(cls: type[VersionedSettings], version: int) -> Mapping[str, Any]:
     """The defaults of a class's arguments, now or at an older number."""
     now = _defaults(cls.__init__)
     if version == cls.settings_version:
@@ -225,7 +253,7 @@ def defaults_at(cls: type[Versioned], version: int) -> Mapping[str, Any]:
         newer = isinstance(version, int) and version > cls.settings_version
         raise InvalidArgument(
             f"the settings version of {cls.__name__} is {version!r} and must be one of {known}",
-            "upgrade smidgen: a newer one wrote it" if newer else "give the number that the record holds",
+            "upgrade smidgen: a newer version wrote it" if newer else "give the number that the record holds",
         )
     then = {**now, **cls.older_settings[version]}
     return {name: value for name, value in then.items() if value is not REQUIRED}
@@ -238,7 +266,7 @@ def _defaults(init: Callable[..., None]) -> Mapping[str, Any]:
     return {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
 
 
-def asked_for(cls: type[Versioned], arguments: Mapping[str, Any], version: int) -> dict[str, Any]:
+def non_default_args(cls: type[VersionedSettings], arguments: Mapping[str, Any], version: int) -> dict[str, Any]:
     """The arguments that differ from the defaults of that number."""
     defaults = defaults_at(cls, version)
     return {k: value for k, value in arguments.items() if k not in defaults or not equal(value, defaults[k])}
@@ -255,7 +283,7 @@ def fingerprint(kind: str, version: int, asked: Mapping[str, Any]) -> str:
     """A short name for what was asked for: the same on every machine, however the class grows."""
     try:
         packed = {name: value if type(value) in _AS_THEY_ARE else _packed(value) for name, value in asked.items()}
-    except NotSaveable:  # a setting without a registered name: it can be told apart, but not saved
+    except NotSaveable:  # a setting without a registered name: it can be distinguished, but not saved
         packed = {name: _shown(value) for name, value in asked.items()}
     return serialization.digest([kind, version, packed])
 
@@ -278,4 +306,4 @@ def _by_value(value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return f"{type(value).__name__}{value.to_settings()!r}" if isinstance(value, Versioned) else repr(value)
+    return f"{type(value).__name__}{value.to_settings()!r}" if isinstance(value, VersionedSettings) else repr(value)

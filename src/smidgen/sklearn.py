@@ -117,7 +117,7 @@ class _LabelClassifier(_Classifier):
             raise InvalidArgument("classes is None on the first call of partial_fit", "give all labels there can be")
         if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise InvalidArgument(
-                f"classes is {classes!r} and was {self.classes_!r} before", "leave it out, or make a new classifier"
+                f"classes is {classes!r} and was {self.classes_!r} before", "omit it, or make a new classifier"
             )
         X, y = self._checked(X, y, reset=first)
         known = np.unique(classes) if first else self.classes_
@@ -166,7 +166,9 @@ class _LabelClassifier(_Classifier):
         rest = {name: value for name, value in params.items() if name.partition("__")[0] not in own}
         if rest:
             if unknown := sorted(rest.keys() - self._inner().keys()):
-                raise ValueError(f"{unknown[0]!r} is no setting here; there are: {', '.join(self.get_params())}")
+                raise ValueError(
+                    f"there is no parameter {unknown[0]!r}; {checks.suggest(unknown[0], self.get_params())}"
+                )
             self.params = {**(self.params or {}), **rest}
         return self
 
@@ -196,7 +198,7 @@ class _LabelClassifier(_Classifier):
         histories = []
         for _ in range(checks.whole("epochs", self.epochs, "give the number of passes")):
             order = np.arange(len(records))
-            if checks.flag("shuffle", self.shuffle, "say True or False"):
+            if checks.flag("shuffle", self.shuffle, "give True or False"):
                 np.random.default_rng([learner.learner.params["seed"], learner.decisions]).shuffle(order)
             histories.append(learner.run([records[t] for t in order], y[order]))
         return LabelHistory.joined(histories)
@@ -218,8 +220,8 @@ class _LabelClassifier(_Classifier):
         allowed = [name for name in inspect.signature(kind).parameters if name not in FIXED]
         if unknown := sorted(params.keys() - set(allowed)):
             raise InvalidArgument(
-                f"params holds {', '.join(unknown)}, which cannot be set for a {kind.__name__} here",
-                f"choose from {', '.join(allowed)}",
+                f"params holds {', '.join(unknown)}, which {kind.__name__} does not accept here",
+                checks.suggest(unknown[0], allowed),
             )
         learner = kind(dim=self.n_features_in_, labels=classes.tolist(), seed=self._seed(), **params)
         return learner if self.features is None else Pipeline(features=self.features, learner=learner)
@@ -233,8 +235,8 @@ class _LabelClassifier(_Classifier):
         fitting = {name: kind for name, kind in labellers.items() if kind.feedback == self._feedback}
         if not isinstance(given, str) or given not in fitting:
             raise InvalidArgument(
-                f"learner is {given!r} and is not a label learner of {self._feedback} feedback",
-                f"choose one of {', '.join(fitting)}, or give its class",
+                f"learner is {given!r}, which is not a label learner for {self._feedback} feedback",
+                f"{checks.suggest(given, fitting)}, or give its class",
             )
         return fitting[given]
 
@@ -292,7 +294,7 @@ class OneBitClassifier(_LabelClassifier):
     >>> classifier.score(X, y)
     1.0
     >>> classifier.history_
-    History(Confidit, 60 rounds, error rate 0.05, explored 0)
+    History(Confidit, 60 rounds, error rate 0.06667, explored 0)
     """
 
     _feedback = "one-bit"

@@ -70,7 +70,7 @@ class DemoPage:
     async def admitted(self, request: Request, *, makes: bool = True) -> tuple[Service, str]:
         """The service and the model's name."""
         here = grant_of(request).here
-        name = await here.writer.do(partial(self.model_name, here.engine))
+        name = await here.writer.run(partial(self.model_name, here.engine))
         return here, name
 
     def routes(self) -> list[Route]:
@@ -94,4 +94,4 @@ class DemoPage:
     async def _reset(self, request: Request) -> Response:
         here, _ = await self.admitted(request)
         await json_body(request, NothingBody)
-        return uncached({"model": await here.writer.do(partial(self.start_anew, here.engine))}, 201)
+        return uncached({"model": await here.writer.run(partial(self.start_anew, here.engine))}, 201)

@@ -95,7 +95,7 @@ def test_without_names_they_bear_those_of_their_classes() -> None:
         ([], "no learners"),
         ("Confidit", "by name"),
         (3, "by name"),
-        ({"a": "Confidit"}, "'a' is a str"),
+        ({"a": "Confidit"}, r"learners\['a'\] is a str"),
         ({3: Banditron(dim=6, n_classes=3)}, "by name"),
         ([Banditron(dim=6, n_classes=3)] * 2, "same class"),
     ],

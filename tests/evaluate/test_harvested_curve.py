@@ -78,5 +78,5 @@ def test_an_order_that_never_changed_tells_nothing() -> None:
 
 @pytest.mark.parametrize("clicked", [[2], [-1], [0.5], ["a"]])
 def test_clicks_where_there_is_no_place_are_refused(clicked: Any) -> None:
-    with pytest.raises(SmidgenError, match="places"):
+    with pytest.raises(SmidgenError, match="clicked positions"):
         harvested([("q", ["a", "b"], clicked)])

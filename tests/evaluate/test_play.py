@@ -326,7 +326,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("arguments", "match"),
         [
-            (("learner", QUERIES, TASTE), "give a learner first"),
+            (("learner", QUERIES, TASTE), "first argument of play"),
             ((PreferencePerceptron(dim=5), QUERIES), "no user was given"),
             ((PreferencePerceptron(dim=5), QUERIES, "user"), "callable"),
             ((PreferencePerceptron(dim=5), "stream", TASTE), "one per round"),
@@ -354,7 +354,7 @@ class TestRefused:
         with pytest.raises(InvalidArgument, match="cut the stream"):
             play(Confidit(dim=6, n_classes=3), LABELS, rounds=3)
         loss = smidgen.losses.Repeated(lambda x: 0.0, rounds=3)
-        with pytest.raises(InvalidArgument, match="leave it out"):
+        with pytest.raises(InvalidArgument, match="omit it"):
             play(smidgen.OGD(space=smidgen.Ball(dim=2), gradient_bound=1.0), loss, lambda c, a: 0.0)
         with pytest.raises(SmidgenError, match="rounds"):
             play(PreferencePerceptron(dim=5), QUERIES, TASTE, rounds=0)

@@ -199,7 +199,7 @@ class TestLabels:
 
     def test_labels_that_are_used_up_are_refused(self) -> None:
         user = users.NoisyDepth(labels=[LABELS[:3], LABELS[:4]], depth=3)
-        with pytest.raises(InvalidArgument, match="used up in order"):
+        with pytest.raises(InvalidArgument, match="no labels left"):
             play_rankings(LEARNERS["perceptron"](), QUERIES, user)
 
     def test_a_table_without_labels_has_none_to_give(self) -> None:

@@ -56,7 +56,7 @@ def test_a_point_of_the_border_does_not_leave_the_limits_by_rounding(seed: int) 
     [
         ([0.0, 1.0], [1.0, 1.0], r"low\[1\] .*must be below high\[1\]"),
         (2.0, 1.0, r"low\[0\]"),
-        ([0.0, 0.0], [1.0, 1.0, 1.0], "as many"),
+        ([0.0, 0.0], [1.0, 1.0, 1.0], "the same number"),
         ([0.0, np.nan], 1.0, "low .*finite"),
         (0.0, np.inf, "high .*finite"),
         ("a", 1.0, "low .*number"),

@@ -12,9 +12,9 @@ from typing import Any
 
 from service.asgi import Caller
 from service.bodies import Clock
-from smidgen.service.engine.recordings import TYPES
+from smidgen.service.engine.log_sources import TYPES
 from smidgen.service.engine.replay import STEPS
-from smidgen.service.http.endpoints import all_calls
+from smidgen.service.http.endpoints import all_endpoints
 from smidgen.service.loops.registry import loops
 
 #: Types that change no weights, and yet are written.
@@ -32,7 +32,7 @@ def writable() -> set[str]:
 
     A type that this file has not heard of counts: whoever adds one adds a story.
     """
-    called = {type for type, end in CALLED.items() if any(call.path.endswith(end) for call in all_calls())}
+    called = {type for type, end in CALLED.items() if any(call.path.endswith(end) for call in all_endpoints())}
     unheard = set(TYPES) - {*STEPS, *PLAIN, *CALLED, *TOLD}
     return unheard | (set(TYPES) - set(TOLD)) & ({*STEPS, *PLAIN} | called)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 import smidgen
 from golden.scenes import CALLED, PLAIN, TOLD, missing
@@ -24,14 +25,15 @@ from service.asgi import Caller
 from service.bodies import Clock
 from smidgen import serialization
 from smidgen.errors import InvalidRecord
+from smidgen.features import Encoded
 from smidgen.learners import saving
 from smidgen.learners.saving import decode_learner
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_file, audit_model
 from smidgen.service.engine.engine import Engine
-from smidgen.service.engine.inspection import Inspection, opened
+from smidgen.service.engine.inspection import Inspection, open_read_only
+from smidgen.service.engine.log_sources import TYPES, NdjsonSource, StoreSource
 from smidgen.service.engine.rebuild import rebuild
-from smidgen.service.engine.recordings import TYPES, DatabaseRecording, FileRecording
 from smidgen.service.engine.replay import STEPS
 from smidgen.service.log import codec
 from smidgen.service.ope.whatif import what_if
@@ -53,6 +55,9 @@ ROUNDED: dict[str, dict[str, str]] = {
     "1.0": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS},
     "1.1": {"ExponentiatedPreferencePerceptron": _OWN_FUNCTIONS},
 }
+#: Models of older folders that keep their weights and go on differently, and why.
+_TIES = "format 1.2: among candidates or labels that are tied one is drawn, and a late record is encoded again"
+CONTINUED: dict[str, dict[str, str]] = {number: dict.fromkeys(("songs", "triage"), _TIES) for number in ("1.0", "1.1")}
 CLOSE = 1e-9  # relative; for arrays, to their largest number
 LEARNERS = [(number, name) for number in FORMATS for name in KNOWN[number]["learners"]]
 
@@ -105,7 +110,7 @@ class TestFolders:
         exact, compared = KNOWN[number]["machine"] == machine(), 0
         written_by = int(KNOWN[number]["parts"].get("arithmetic", 0))
         monkeypatch.setattr(saving, "ARITHMETIC", written_by)  # so that its snapshots are held against the log
-        with opened(data, running=False) as seen:
+        with open_read_only(data, running=False) as seen:
             for name in KNOWN[number]["models"]:
                 found = audit_model(seen, seen.model(name))
                 wrong = [each for each in found.problems if exact or "is not what the log leads to" not in each]
@@ -135,13 +140,17 @@ class TestFolders:
             for name in changed.keys() & after.keys():
                 assert after[name]["reply"].keys() == then[name]["reply"].keys()
             for name, found in before.items():
+                if name in CONTINUED.get(number, {}):
+                    agree(found, KNOWN[number]["models"][name], number, name, exact=exact)
+                    assert after[name] != then[name], f"{name} goes on as it did: drop it from CONTINUED"
+                    continue
                 mine, theirs = (found, after.get(name)), (KNOWN[number]["models"][name], then.get(name))
                 agree(mine, theirs, number, name, exact=exact)
 
     def test_weights_are_those_that_its_log_leads_to(self, data: Path, number: str) -> None:
         """Also where the folder holds states of an older arithmetic: they are not used."""
-        with opened(data, running=False) as seen:
-            logs = {name: rebuild(DatabaseRecording(seen, seen.model(name))) for name in KNOWN[number]["models"]}
+        with open_read_only(data, running=False) as seen:
+            logs = {name: rebuild(StoreSource(seen, seen.model(name))) for name in KNOWN[number]["models"]}
         engine = Engine(data, synchronous="OFF")
         try:
             for name, log in logs.items():
@@ -154,10 +163,10 @@ class TestFolders:
             engine.close()
 
     def test_what_if_reads_it(self, data: Path, number: str) -> None:
-        with opened(data, running=False) as seen:
+        with open_read_only(data, running=False) as seen:
             for name, known in KNOWN[number]["models"].items():
                 if known["loop"] in ("rank", "choose", "label", "filter") and "retained" not in name:
-                    found = what_if(DatabaseRecording(seen, seen.model(name)), ())
+                    found = what_if(StoreSource(seen, seen.model(name)), ())
                     assert found.loop == known["loop"]
 
 
@@ -171,9 +180,16 @@ def _but_weights(told: dict[str, Any]) -> dict[str, Any]:
     ids=lambda value: value if isinstance(value, str) else value.stem,
 )
 def test_exported_logs_are_read(number: str, path: Path) -> None:
-    found = audit_file(FileRecording(path))
+    found = audit_file(NdjsonSource(path))
     assert found.problems == []
     assert found.version == KNOWN[number]["models"][path.stem]["model_version"]
+
+
+def _as_then(decision: smidgen.Decision, then: smidgen.Decision) -> smidgen.Decision:
+    """A decision on a record as older formats have it: since 1.2 it holds the record too."""
+    if not isinstance(decision.context, Encoded) or then.context.source is not None:
+        return decision
+    return structs.replace(decision, context=decision.context.settled())
 
 
 @pytest.mark.parametrize(("number", "name"), LEARNERS)
@@ -185,7 +201,7 @@ def test_saved_learners_go_on(number: str, name: str) -> None:
     mine, theirs = [], []
     for context, content, heard, feedback in serialization.decode((folder / f"{name}.next").read_bytes())["told"]:
         made = smidgen.Decision.from_bytes(content.tobytes())
-        mine.append(serialization.decode(learner.decide(context).to_bytes()))
+        mine.append(serialization.decode(_as_then(learner.decide(context), made).to_bytes()))
         theirs.append(serialization.decode(made.to_bytes()))
         if heard:
             learner.learn(made, feedback)
@@ -268,7 +284,7 @@ class TestComplete:
 
     def test_they_are_small(self) -> None:
         for number in FORMATS:
-            assert sum(path.stat().st_size for path in (HERE / number).rglob("*") if path.is_file()) < 1_500_000
+            assert sum(path.stat().st_size for path in (HERE / number).rglob("*") if path.is_file()) < 4_500_000
 
 
 def newer(text: str) -> list[dict[str, Any]]:
@@ -292,9 +308,9 @@ class TestWhatIsNotKnown:
 
     LOG = HERE / FORMATS[-1] / "logs" / "rank-example.ndjson"
 
-    def written(self, path: Path, events: list[dict[str, Any]]) -> FileRecording:
+    def written(self, path: Path, events: list[dict[str, Any]]) -> NdjsonSource:
         path.write_text("".join(json.dumps(event) + "\n" for event in events))
-        return FileRecording(path)
+        return NdjsonSource(path)
 
     def test_in_an_exported_log(self, tmp_path: Path) -> None:
         events = newer(self.LOG.read_text())
@@ -303,20 +319,20 @@ class TestWhatIsNotKnown:
         assert found.problems == []
         assert found.passed_over == len(events) // 2
         lines = list(recording.lines())
-        assert lines[1].more == {"why": 7}
-        assert all(line.more["mood"] == "sunny" for line in lines[::2])
+        assert lines[1].unknown_fields == {"why": 7}
+        assert all(line.unknown_fields["mood"] == "sunny" for line in lines[::2])
         decision = next(line for line in lines if line.type == "decision")
-        assert decision.made().more == {"weather": [1, 2]}
-        assert smidgen.Decision.from_json(decision.made().to_json()) == decision.made()
-        mine, theirs = rebuild(recording).learner(None), rebuild(FileRecording(self.LOG)).learner(None)
+        assert decision.record_bytes().more == {"weather": [1, 2]}
+        assert smidgen.Decision.from_json(decision.record_bytes().to_json()) == decision.record_bytes()
+        mine, theirs = rebuild(recording).learner(None), rebuild(NdjsonSource(self.LOG)).learner(None)
         assert serialization.same(mine.weights, theirs.weights)
-        assert what_if(recording, ()).decisions == what_if(FileRecording(self.LOG), ()).decisions
+        assert what_if(recording, ()).decisions == what_if(NdjsonSource(self.LOG), ()).decisions
 
     def test_in_a_data_folder(self, tmp_path: Path) -> None:
         folder = Path(shutil.copytree(HERE / FORMATS[-1] / "data", tmp_path / "data"))
         engine = Engine(folder, synchronous="OFF")
         shard = engine.models["undone"].shard
-        engine.run(lambda: engine.store.append(shard, "wondered", 2e9, codec.write({"why": 7}), version=3))
+        engine.run(lambda: engine.store.append(shard, "wondered", 2e9, codec.encode({"why": 7}), version=3))
         engine.close()
         engine = Engine(folder, synchronous="OFF")
         line = json.loads(list(engine.events.all_lines(engine.models["undone"]))[-1])
@@ -328,7 +344,7 @@ class TestWhatIsNotKnown:
         assert (found.problems, found.passed_over, found.version) == ([], 1, version)
 
     def test_a_log_of_a_newer_kind_is_refused_in_a_line(self, tmp_path: Path) -> None:
-        for given, said in (("2.0", "this smidgen knows"), ("one", "has the format")):
+        for given, said in (("2.0", "this version of smidgen reads up to"), ("one", "has the format")):
             events = [json.loads(line) for line in self.LOG.read_text().splitlines()]
             events[0]["format"] = given
             recording = self.written(tmp_path / "log.ndjson", events)

@@ -23,7 +23,7 @@ from smidgen.service.storage.formats import LOG, parts
 from smidgen.testing.learners import cases_of
 
 HERE = Path(__file__).parent
-#: When the folders are opened again.
+#: When the folders are open_read_only again.
 LATER = 1_800_500_000.0
 #: Of a learner whose decisions take more bytes than this, one is enough.
 LARGE = 20_000

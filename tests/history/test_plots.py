@@ -60,7 +60,7 @@ def test_names_are_text(name: str, tmp_path: Path) -> None:
 
 
 def test_a_run_of_which_nothing_is_known_is_not_drawn() -> None:
-    with pytest.raises(InvalidArgument, match="without a utility"):
+    with pytest.raises(InvalidArgument, match="no utility"):
         draw({"nothing": History([0, 1], feedback=[1, 0], loop="choose")})
 
 

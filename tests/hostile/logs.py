@@ -18,7 +18,7 @@ import numpy as np
 
 import smidgen
 from service.bodies import MODELS, model, play, request, told
-from service.memory import MemoryStore, Shelf
+from service.memory import CommittedTables, MemoryStore
 from smidgen import serialization
 from smidgen.learners import saving
 from smidgen.service.engine.engine import Engine
@@ -54,12 +54,12 @@ def good() -> dict[str, bytes]:
     """Logs of every kind of learner and of records, a few dozen events each; importing one works."""
     found: dict[str, bytes] = {}
     for name in ("rank", "second", "label", "arow", "filter", "tasting", "hashed", "tune", "keyed", "newcomers"):
-        engine = Engine(MemoryStore(Shelf()), clock=lambda: 5.0)
+        engine = Engine(MemoryStore(CommittedTables()), clock=lambda: 5.0)
         engine.create(name, model(MODELS[name]))
         play(engine, [name], 12, seed=SEED)
         found[name] = _log(engine, name)
     for name, body in (("records", RECORDS), ("sharing", SHARING)):
-        engine = Engine(MemoryStore(Shelf()), clock=lambda: 5.0)
+        engine = Engine(MemoryStore(CommittedTables()), clock=lambda: 5.0)
         engine.create(name, model(body))
         for number in range(5):
             made = engine.decide(name, request(_asked(name, number)))
@@ -116,7 +116,7 @@ def _other_arrays(packed: dict[str, Any]) -> Iterator[dict[str, Any]]:
     array = serialization.unpack(packed)
     if array.dtype.kind in "iu":
         for number in (np.iinfo(array.dtype).max, np.iinfo(array.dtype).min, 10**6):
-            yield serialization.pack(np.full_like(array, number))
+            yield serialization.pack(np.full_like(array, np.asarray(number).astype(array.dtype)))
     elif array.dtype.kind == "f":
         for value in (np.nan, np.inf, 1e308):
             yield serialization.pack(np.full_like(array, value))

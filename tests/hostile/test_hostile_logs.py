@@ -15,14 +15,14 @@ import pytest
 
 from hostile import logs
 from service.asgi import Caller
-from service.memory import MemoryStore, Shelf
+from service.memory import CommittedTables, MemoryStore
 from smidgen.errors import SmidgenError
 from smidgen.service.admin.verify import audit_file
 from smidgen.service.engine import blueprint
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.lifecycle import from_log
 from smidgen.service.ope.replay import replay
-from smidgen.service.ope.sources import recorded
+from smidgen.service.ope.sources import open_log
 
 #: Reading one small log may take so many bytes, and so many seconds of a processor.
 MEMORY, TIME = 32 << 20, 1.0
@@ -53,7 +53,7 @@ def read(what: str, content: bytes) -> SmidgenError | None:
     began = time.process_time()
     try:
         brought = from_log(content)
-        Engine(MemoryStore(Shelf()), clock=lambda: 5.0).fill("imported", brought, "a log")
+        Engine(MemoryStore(CommittedTables()), clock=lambda: 5.0).import_model("imported", brought, "a log")
     except SmidgenError as error:
         refusal: SmidgenError | None = error
     else:
@@ -146,7 +146,7 @@ def test_commands_on_harmful_logs_end_with_a_refusal_or_a_finding(what: str, tmp
     path = tmp_path / "log.ndjson"
     path.write_bytes(logs.harmful()[what])
     try:
-        with recorded(str(path), tmp_path) as recording:
+        with open_log(str(path), tmp_path) as recording:
             problems = audit_file(recording).problems
     except SmidgenError as error:
         problems = [str(error)]

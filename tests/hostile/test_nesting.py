@@ -22,12 +22,12 @@ from smidgen.service.admin.backup import Archive
 from smidgen.service.engine import teach
 from smidgen.service.engine.blueprint import Blueprint
 from smidgen.service.engine.lifecycle import from_learner, from_log
-from smidgen.service.http.middleware import read
+from smidgen.service.http.middleware import decode
 from smidgen.service.integrations.ubi import read as read_ubi_body
 from smidgen.service.log import codec
 from smidgen.service.log.codec import parse
-from smidgen.service.ope.sources import recorded
-from smidgen.service.ope.whatif import other_body
+from smidgen.service.ope.sources import open_log
+from smidgen.service.ope.whatif import parse_learner_spec
 from smidgen.service.schemas import ModelBody
 
 SOURCES = Path(smidgen.__file__).parent
@@ -70,7 +70,7 @@ def _archive(content: bytes, folder: Path) -> None:
 def _replayed(content: bytes, folder: Path) -> None:
     path = folder / "log.dsjson"
     path.write_bytes(b'{"_label_cost":0,"c":%s}\n' % content)
-    with recorded(str(path), folder) as recording:
+    with open_log(str(path), folder) as recording:
         list(recording.lines())
 
 
@@ -93,13 +93,15 @@ READERS: dict[str, Callable[[bytes, Path], Any]] = {
     "decisions": lambda content, folder: smidgen.Decision.from_json(content),
     "saved learners": lambda content, folder: smidgen.Learner.from_bytes(_header(content)),
     "imported learners": lambda content, folder: from_learner(_header(content)),
-    "log lines": lambda content, folder: parse(b'{"seq":1,"type":"created","learn":%s}' % content, "a line").told(),
+    "log lines": lambda content, folder: parse(
+        b'{"seq":1,"type":"created","learn":%s}' % content, "a line"
+    ).learner_input(),
     "settings of a log": lambda content, folder: from_log(
         b'{"seq":1,"type":"created","model":{"loop":"rank"},"resolved":{"settings":%s}}' % content
     ),
-    "bodies": lambda content, folder: Blueprint(read(b'{"loop":"rank","params":{"a":%s}}' % content, ModelBody)),
+    "bodies": lambda content, folder: Blueprint(decode(b'{"loop":"rank","params":{"a":%s}}' % content, ModelBody)),
     "learners to try": lambda content, folder: _tried(content),
-    "dsjson": lambda content, folder: teach.read(b'{"_label_cost":0,"c":%s}' % content, "id"),
+    "dsjson": lambda content, folder: teach.read_dsjson(b'{"_label_cost":0,"c":%s}' % content, "id"),
     "dsjson files": _replayed,
     "UBI bodies": lambda content, folder: read_ubi_body("application/json", content),
     "UBI files": _ubi,
@@ -112,13 +114,13 @@ PACKED: dict[str, Callable[[bytes], Any]] = {
     "decisions": smidgen.Decision.from_bytes,
     "bodies of decisions": lambda content: codec.read_decision(content, 1),
     "bodies of feedback": lambda content: codec.read_feedback(content, 1),
-    "what others tell": lambda content: codec.read_value(codec.write(content), 1),
+    "what others tell": lambda content: codec.read_value(codec.encode(content), 1),
 }
 
 
 def _tried(content: bytes) -> None:
     body = ModelBody(loop="choose", learner="LinUCB", params={"dim": 3})
-    Blueprint(other_body(body, f"LinUCB:ridge={content.decode()}"))
+    Blueprint(parse_learner_spec(body, f"LinUCB:ridge={content.decode()}"))
 
 
 @pytest.mark.parametrize("levels", LEVELS)

@@ -74,6 +74,11 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "QuadraticTuner": {
         "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "wait": knobs.Log(0.01, 10.0), "ratio": (0, 1)})},
         "no forgetting": {"forgetting": 1.0, "width": 2.0},
+        "many": {"space": Box(low=[0.0] * 7, high=[1.0] * 7)},
+        "squares": {"space": Box(low=[0.0] * 11, high=[1.0] * 11), "settle": False},
+        "categories": {"space": Knobs({"mode": knobs.Category("bulk", "stream"), "ratio": (0, 1)})},
+        "context": {"dim": 3},
+        "safe": {"safe": {"knobs": [0.5, 0.0, 3.0], "margin": 0.05}},
     },
     "OGDEG": {
         "knobs": {"space": Knobs({"threads": knobs.Integer(1, 64), "ratio": (0, 1)}), "delta": 0.2},

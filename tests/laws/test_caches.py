@@ -57,6 +57,6 @@ def test_looking_at_a_learner_leaves_every_byte_as_it_was(case: Case) -> None:
         with contextlib.suppress(SmidgenError, AttributeError):
             getattr(learner, name)
     repr(learner)
-    learner.brief(pending)
+    learner.to_compact(pending)
     after = dict(held(learner, "learner", set()))
     assert [path for path in {**before, **after} if before.get(path) != after.get(path)] == []

@@ -55,7 +55,7 @@ def test_a_dropped_item_has_no_label() -> None:
     learner.learn(learner.decide(np.ones(1)), False)
     decision = learner.decide(np.ones(1))
     assert not decision.action
-    with pytest.raises(SmidgenError, match="a dropped item has no label"):
+    with pytest.raises(SmidgenError, match="its label is not known"):
         learner.learn(decision, True)
 
 

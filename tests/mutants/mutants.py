@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-RIGHTS = "tests/service/test_rights.py"
-SURVIVORS, POWER = "tests/service/test_survivors.py", "tests/service/faults/test_power.py"
-CACHE = "tests/service/test_learner_cache.py"
-FOREIGN, WIRE = "tests/service/test_foreign.py", "tests/service/test_refusals_on_the_wire.py"
-CONTRACT = "tests/service/test_stores.py::test_sqlite_keeps_the_contract"
+RIGHTS = "tests/service/http/test_rights.py"
+SURVIVORS, POWER = "tests/service/engine/test_survivors.py", "tests/service/faults/test_power.py"
+CACHE = "tests/service/engine/test_learner_cache.py"
+FOREIGN, WIRE = "tests/service/http/test_cross_origin.py", "tests/service/http/test_refused_connections.py"
+CONTRACT = "tests/service/storage/test_stores.py::test_sqlite_keeps_the_contract"
 
 
 class Mutant(NamedTuple):
@@ -54,8 +54,8 @@ MUTANTS = [
     ),
     Mutant(
         "learners are unpinned before their decisions are written",
-        "service/engine/decide.py",
-        "                    self._write(made)\n",
+        "service/engine/decide_batch.py",
+        "                    self._decide.write(made)\n",
         "                    self._learners.unpin()\n",
         f"{CACHE}::test_a_learner_with_decisions_that_are_not_written_does_not_leave",
     ),
@@ -68,9 +68,9 @@ MUTANTS = [
     ),
     Mutant(
         "a batch learns what the app has chosen at its end",
-        "service/engine/decide.py",
-        "if request.body.chosen is not None or self._learners.crowded:",
-        "if self._learners.crowded:",
+        "service/engine/decide_batch.py",
+        "if request.body.chosen is not None or self._learners.is_crowded:",
+        "if self._learners.is_crowded:",
         f"{CACHE}::test_a_batch_learns_what_the_app_has_chosen_before_it_goes_on",
     ),
     Mutant(
@@ -83,7 +83,7 @@ MUTANTS = [
     Mutant(
         "the learner of a model whose making was undone stays in memory",
         "service/engine/registry.py",
-        "        self.undone(model)\n",
+        "        self.on_undone(model)\n",
         "",
         f"{CACHE}::test_nothing_is_known_of_a_model_whose_making_was_undone",
     ),
@@ -160,22 +160,22 @@ MUTANTS = [
     Mutant(
         "the head runs ahead of the log",
         "service/storage/sqlite.py",
-        '        reach("before-commit")\n',
-        '        reach("before-commit")\n'
+        '        crash_point("before-commit")\n',
+        '        crash_point("before-commit")\n'
         "        self._heads.write({shard: head.Head(counts.seq, counts.chain) for shard, counts in moved.items()})\n",
         f"{POWER}::test_a_commit_is_answered_after_its_sync_and_the_head_never_runs_ahead",
     ),
     Mutant(
         "a failed commit is answered as a success",
         "service/engine/writer.py",
-        "[Settled(job.done, None, refusal) for job in jobs]",
+        "[Completion(job.done, None, refusal) for job in jobs]",
         "[job.answer() for job in jobs]",
         "tests/service/faults/test_faults.py::test_the_log_goes_wrong",
     ),
     Mutant(
         "a failed batch stays in memory",
         "service/engine/engine.py",
-        "        self._undo.back()\n\n    def run",
+        "        self._undo.rollback()\n\n    def run",
         "        self._undo.clear()\n\n    def run",
         "tests/service/faults/test_faults.py::test_the_log_goes_wrong",
     ),
@@ -212,21 +212,21 @@ MUTANTS = [
         "service/log/events.py",
         "return blake2b(before + seq.to_bytes",
         "return blake2b(seq.to_bytes",
-        "tests/service/test_stores.py::test_the_chain_is_the_one_that_is_written_down",
+        "tests/service/storage/test_stores.py::test_the_chain_is_the_one_that_is_written_down",
     ),
     Mutant(
         "readers see what is not committed",
         "service/storage/sqlite.py",
-        "return SQLiteReaders(self.folder)",
+        "return SQLiteReaderPool(self.folder)",
         "return self",
         CONTRACT,
     ),
     Mutant(
         "counts and figures are of different moments",
         "service/engine/description.py",
-        "    with reading.moment():",
+        "    with reading.snapshot():",
         "    if reading is not None:",
-        "tests/service/test_concurrent_reads.py::test_an_answer_of_several_questions_is_of_one_moment",
+        "tests/service/engine/test_concurrent_reads.py::test_an_answer_of_several_questions_is_of_one_moment",
     ),
     Mutant(
         "a log is told from one event too early",
@@ -240,40 +240,40 @@ MUTANTS = [
         "service/http/auth.py",
         "if found is None or not same or found.revoked_at is not None:",
         "if found is None or not same:",
-        "tests/service/test_tokens.py::test_a_token_from_its_making_to_its_end",
+        "tests/service/http/test_tokens.py::test_a_token_from_its_making_to_its_end",
     ),
     Mutant(
         "an expired token is still good",
         "service/http/auth.py",
         "if found.expires_at is not None and now >= found.expires_at:",
         "if found.expires_at is not None and now < 0.0:",
-        "tests/service/test_tokens.py::test_a_token_expires",
+        "tests/service/http/test_tokens.py::test_a_token_expires",
     ),
     Mutant(
         "any scope will do",
         "service/http/rights.py",
         'if "admin" not in rights.scopes and rights.scopes.isdisjoint(rule.scopes):',
         "if not rights.scopes:",
-        "tests/service/test_tokens.py::test_a_rule_admits_the_scopes_that_it_names_and_admin",
+        "tests/service/http/test_tokens.py::test_a_rule_admits_the_scopes_that_it_names_and_admin",
     ),
     Mutant(
         "a token of one model is for all",
         "service/http/rights.py",
         "not {rights.model}.issuperset(names)",
         "not names",
-        "tests/service/test_tokens.py::test_a_rule_admits_the_scopes_that_it_names_and_admin",
+        "tests/service/http/test_tokens.py::test_a_rule_admits_the_scopes_that_it_names_and_admin",
     ),
     Mutant(
         "a token of one model may do what concerns the service as a whole",
         "service/http/rights.py",
-        "(rule.models is Where.SERVICE or not {rights.model}.issuperset(names))",
+        "(rule.models is ModelAccess.SERVICE or not {rights.model}.issuperset(names))",
         "not {rights.model}.issuperset(names)",
         f"{RIGHTS}::test_each_scope_covers_the_rows_that_name_it_and_no_other",
     ),
     Mutant(
         "no token is needed",
         "service/http/auth.py",
-        '            raise NotAllowed("there is no token", "send Authorization: Bearer TOKEN")',
+        '            raise NotAllowed("the request has no token", "send the header Authorization: Bearer TOKEN")',
         "            return EVERYTHING",
         f"{RIGHTS}::test_without_a_token_everything_is_401_but_what_is_public",
     ),
@@ -315,8 +315,8 @@ MUTANTS = [
     Mutant(
         "an imported log stands next to the model that it names",
         "service/engine/lifecycle.py",
-        "model = self._models.begin(name, blueprint.alone(), self._clock())",
-        "model = self._models.begin(name, blueprint, self._clock())",
+        "model = self._models.add(name, blueprint.without_champion(), self._clock())",
+        "model = self._models.add(name, blueprint, self._clock())",
         f"{RIGHTS}::TestImportedLogs::test_stand_alone_whoever_imports_them",
     ),
     Mutant(
@@ -401,21 +401,21 @@ MUTANTS = [
         "service/http/fast_path.py",
         "grant = Grant(here, _DECIDE, rights, header, name)",
         "grant = Grant(here, _DECIDE, EVERYTHING, header, name)",
-        "tests/service/test_direct.py::TestTaking::test_it_asks_the_matrix",
+        "tests/service/http/test_fast_path.py::TestTaking::test_it_asks_the_matrix",
     ),
     Mutant(
         "the fast path takes any host",
         "service/http/fast_path.py",
-        "if verdict.refusal is not None or (verdict.while_open is not None and self._nobody()):",
+        "if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):",
         "if verdict.refusal is not None:",
-        "tests/service/test_direct.py::TestTaking::test_what_is_usual_is_taken_and_nothing_else",
+        "tests/service/http/test_fast_path.py::TestTaking::test_what_is_usual_is_taken_and_nothing_else",
     ),
     Mutant(
         "the fast path takes requests of any origin",
         "service/http/fast_path.py",
-        "if verdict.refusal is not None or (verdict.while_open is not None and self._nobody()):",
-        "if verdict.while_open is not None and self._nobody():",
-        "tests/service/test_direct.py::TestTaking::test_what_is_usual_is_taken_and_nothing_else",
+        "if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):",
+        "if verdict.while_open is not None and self._has_no_tokens():",
+        "tests/service/http/test_fast_path.py::TestTaking::test_what_is_usual_is_taken_and_nothing_else",
     ),
     Mutant(
         "a page of another origin may write",
@@ -485,7 +485,7 @@ MUTANTS = [
         "service/http/middleware.py",
         "if verdict.while_open is not None and not await _any_token(here):",
         "if verdict.while_open is not None and await _any_token(here):",
-        "tests/service/test_safety.py::TestHeaders::"
+        "tests/service/http/test_safety.py::TestHeaders::"
         "test_a_name_that_somebody_else_points_here_is_refused_while_there_is_no_token",
     ),
     Mutant(
@@ -521,7 +521,7 @@ MUTANTS = [
         "service/http/protocol.py",
         "silent = next((each for each in waiting if each._running is None), None)",
         "silent = None",
-        "tests/service/test_protocol.py::test_the_oldest_of_the_reserve_that_asks_for_nothing_makes_room",
+        "tests/service/http/test_protocol.py::test_the_oldest_of_the_reserve_that_asks_for_nothing_makes_room",
     ),
     Mutant(
         "answers of the fast path may be kept",
@@ -547,15 +547,15 @@ MUTANTS = [
     Mutant(
         "refusals name the database server",
         "service/errors.py",
-        '        self.problem = "the database refused, or cannot be reached"\n',
+        '        self.problem = "the database cannot be reached or returned an error"\n',
         "",
         f"{WIRE}::test_the_address_of_the_database_is_for_the_log",
     ),
     Mutant(
         "every question whether it is ready writes to the disk",
         "service/http/resources.py",
-        "if self.writer.able and time.monotonic() - self.writer.proved < BELIEVED_S:",
-        "if self.writer.able and time.monotonic() - self.writer.proved < 0.0:",
+        "if self.writer.healthy and time.monotonic() - self.writer.last_commit_at < BELIEVED_S:",
+        "if self.writer.healthy and time.monotonic() - self.writer.last_commit_at < 0.0:",
         f"{WIRE}::test_readiness_is_proved_by_a_write_once_in_some_seconds",
     ),
     Mutant(
@@ -563,13 +563,13 @@ MUTANTS = [
         "service/errors.py",
         "        if depth > DEEP:\n",
         "        if depth > 100 * DEEP:\n",
-        "tests/service/test_nesting.py::test_the_limit_is_exact_and_brackets_in_words_do_not_count",
+        "tests/service/http/test_nesting.py::test_the_limit_is_exact_and_brackets_in_words_do_not_count",
     ),
     Mutant(
         "events of operators name nobody",
         "service/storage/transitions.py",
         "if self.author is not None and type in SIGNED:",
         "if self.author is None and type in SIGNED:",
-        "tests/service/test_signed_events.py::test_each_event_of_an_operator_and_no_other",
+        "tests/service/log/test_signed_events.py::test_each_event_of_an_operator_and_no_other",
     ),
 ]

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reference_label import settled
+from smidgen.randomness import COIN, uniforms
 from smidgen_papers.catalogue import chosen, figures
 from smidgen_papers.claims import Finding
 from smidgen_papers.confidit import five_versions, online, tables
@@ -136,8 +138,9 @@ def test_versions_play_as_their_learner_does(place: Place) -> None:
     X, y, _ = examples("normal", 60, [3, 1])
     for column, eta in ((0, KNOBS[0]), (6, KNOBS[6])):
         W, A, mistakes = np.zeros((5, 9)), np.full((5, 9), 4.0), 0
-        for x, true in zip(X, y, strict=True):
-            shown = int(np.argmax(W @ x + np.sqrt(eta * (x**2 / A).sum(axis=1))))
+        for t, (x, true) in enumerate(zip(X, y, strict=True), 1):
+            bounds = (W @ x + np.sqrt(eta * (x**2 / A).sum(axis=1))).tolist()
+            shown, _ = settled(bounds, bounds, uniforms(0, t, 2, stream=COIN)[1])  # ties are drawn
             mistakes += shown != true
             u = x / A[shown]
             W[shown] += ((1.0 if shown == true else -1.0) - W[shown] @ x) * u / (1.0 + x @ u)

@@ -116,7 +116,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(run: Run) -> None:
 
 
 def test_a_part_needs_a_function_that_can_be_found() -> None:
-    with pytest.raises(InvalidArgument, match="stand in its module"):
+    with pytest.raises(InvalidArgument, match="must stand in its module"):
         part(lambda place: {})
     with pytest.raises(InvalidArgument, match="no function"):
         Part("papers.made_up:nothing", {}).run(Place(None, Path()))

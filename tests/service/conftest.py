@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from service import elsewhere
+from service import postgres_env
 from service.asgi import Caller
 from service.bodies import Clock
-from service.victims import Nursery
+from service.killable_services import Nursery
 
 
-@pytest.fixture(scope="session", autouse=elsewhere.ON)
-def _elsewhere(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.fixture(scope="session", autouse=postgres_env.ON)
+def _postgres_env(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        elsewhere.move(request.getfixturevalue("cluster"), patch)
+        postgres_env.move(request.getfixturevalue("cluster"), patch)
         yield
 
 
-@pytest.fixture(autouse=elsewhere.ON)
+@pytest.fixture(autouse=postgres_env.ON)
 def _left_open() -> Iterator[None]:
-    before = len(elsewhere.stores)
+    before = len(postgres_env.stores)
     yield
-    while len(elsewhere.stores) > before:
-        elsewhere.stores.pop().close()
+    while len(postgres_env.stores) > before:
+        postgres_env.stores.pop().close()
 
 
 @pytest.fixture(scope="module")
@@ -62,5 +62,5 @@ def nursery() -> Iterator[Nursery]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before any fixture of a test is made: those of a whole file may be about files themselves."""
-    if elsewhere.ON and isinstance(item, pytest.Function) and (reason := elsewhere.about_files(item)) is not None:
+    if postgres_env.ON and isinstance(item, pytest.Function) and (reason := postgres_env.about_files(item)) is not None:
         pytest.skip(reason)

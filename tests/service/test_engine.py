@@ -19,7 +19,7 @@ from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.recovery import state_problem
 from smidgen.service.errors import Conflict, Impossible, StorageFailed, Unknown
 from smidgen.service.loops.registry import loops
-from smidgen.service.storage.sqlite_schema import refusal
+from smidgen.service.storage.sqlite_schema import storage_error
 
 DOCS = [{"id": "p", "features": [1, 0, 0]}, {"id": "q", "features": {"b": 1}}, {"id": "r", "features": [0, 0, 1]}]
 
@@ -177,14 +177,14 @@ def test_a_compact_matrix_is_as_good_as_lists(tmp_path: Path) -> None:
     ("name", "body", "match"),
     [
         ("rank", {}, "candidates is missing"),
-        ("rank", {"candidates": DOCS, "features": [1, 2, 3]}, "features does not belong"),
-        ("rank", {"candidates": DOCS, "key": "ann"}, "no keys"),
-        ("rank", {"candidates": [DOCS[0], DOCS[0]]}, "twice"),
-        ("rank", {"candidates": [{"id": "p", "features": {"nope": 1}}]}, "'nope' is not a feature"),
+        ("rank", {"candidates": DOCS, "features": [1, 2, 3]}, 'unknown field "features"'),
+        ("rank", {"candidates": DOCS, "key": "ann"}, "not keyed"),
+        ("rank", {"candidates": [DOCS[0], DOCS[0]]}, "two candidates have the id"),
+        ("rank", {"candidates": [{"id": "p", "features": {"nope": 1}}]}, 'unknown feature "nope"'),
         ("keyed", {"candidates": [{"id": "p", "features": [1, 2, 3]}]}, "key is missing"),
-        ("label", {"features": [1, 2]}, "2 features and 3"),
-        ("label", {"features": [1, 2, 3], "top": 3}, "top does not belong"),
-        ("tune", {"features": [1]}, "features does not belong"),
+        ("label", {"features": [1, 2]}, "2 features and the model has 3"),
+        ("label", {"features": [1, 2, 3], "top": 3}, 'unknown field "top"'),
+        ("tune", {"features": [1]}, 'unknown field "features"'),
     ],
 )
 def test_impossible_requests_change_nothing(name: str, body: dict[str, Any], match: str, tmp_path: Path) -> None:
@@ -200,13 +200,13 @@ def test_impossible_requests_change_nothing(name: str, body: dict[str, Any], mat
     [
         ("rank", {"better": ["nobody"]}, "not a candidate"),
         ("rank", {"better": ["d1", "d1"]}, "twice"),
-        ("rank", {"correct": True}, "not feedback for"),
+        ("rank", {"correct": True}, "unknown feedback field"),
         ("rank", {"clicked": ["d1"], "better": ["d1"]}, "2 fields"),
-        ("choose", {"better": ["d1"]}, "better is a list of 1"),
-        ("label", {"label": "w"}, "not one of the labels"),
-        ("arow", {"correct": False}, "needs the right label"),
-        ("tune", {"gradient": [1, 2, 3]}, "learns from the loss there, not from gradient"),
-        ("ogd", {"loss": 1.0}, "learns from the gradient there, not from loss"),
+        ("choose", {"better": ["d1"]}, "better is an array of 1"),
+        ("label", {"label": "w"}, "not one of the model's labels"),
+        ("arow", {"correct": False}, "needs the correct label"),
+        ("tune", {"gradient": [1, 2, 3]}, "learns from the loss at the point, not from gradient"),
+        ("ogd", {"loss": 1.0}, "learns from the gradient at the point, not from loss"),
         ("ogd", {"gradient": [1.0, 2.0]}, "gradient"),
     ],
 )
@@ -249,7 +249,7 @@ def test_models_are_made_once(tmp_path: Path) -> None:
     assert engine.archive("m").archived_at is not None
     with pytest.raises(Conflict, match="archived"):
         engine.create("m", model(MODELS["rank"]))
-    with pytest.raises(Conflict, match="decides no more"):
+    with pytest.raises(Conflict, match="is archived"):
         engine.decide("m", request({"candidates": DOCS}))
     assert engine.feedback(id, told(clicked=["r"])).status == "learnt"
     assert [line["type"] for line in lines(engine, "m")] == ["created", "decision", "archived", "feedback"]
@@ -260,18 +260,18 @@ def test_models_are_made_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"learner": "Confidit"}, "not a learner of the loop"),
-        ({"learner": "Nobody"}, "not a learner of the loop"),
-        ({"params": {"wings": 2}}, "no argument 'wings'"),
-        ({"features": {}}, "neither hashed nor auto"),
+        ({"learner": "Confidit"}, "cannot use"),
+        ({"learner": "Nobody"}, "cannot use"),
+        ({"params": {"wings": 2}}, 'unknown param "params.wings"'),
+        ({"features": {}}, 'either "hashed" or "auto"'),
         ({"features": ["a", "a"]}, "twice"),
         ({"params": {"dim": 7}}, "dim is 7"),
         ({"params": {"seed": -1}}, "seed"),
-        ({"params": {"dim": {"type": "os.system"}}, "features": None}, "no 'os.system' to build"),
-        ({"labels": ["x"]}, "takes no labels"),
-        ({"features": []}, "no name in it"),
-        ({"loop": "label", "learner": "Banditron", "labels": ["x", "y", "x"]}, "labels has 'x' twice"),
-        ({"loop": "label", "learner": "Confidit", "labels": ["x", "x"]}, "labels has 'x' twice"),
+        ({"params": {"dim": {"type": "os.system"}}, "features": None}, 'type is "os.system"'),
+        ({"labels": ["x"]}, "does not use labels"),
+        ({"features": []}, "empty array"),
+        ({"loop": "label", "learner": "Banditron", "labels": ["x", "y", "x"]}, 'labels holds "x" twice'),
+        ({"loop": "label", "learner": "Confidit", "labels": ["x", "x"]}, 'labels holds "x" twice'),
     ],
 )
 def test_impossible_models_are_refused(change: dict[str, Any], match: str, tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_a_failed_commit_undoes_memory_too(tmp_path: Path, monkeypatch: pytest.M
     before = bytes_of(engine, "rank"), engine.models["rank"].seq
 
     def full() -> None:
-        raise refusal(sqlite3.OperationalError("database or disk is full"))
+        raise storage_error(sqlite3.OperationalError("database or disk is full"))
 
     monkeypatch.setattr(engine.store, "commit", full)
     with pytest.raises(StorageFailed, match="disk is full"):
@@ -362,7 +362,7 @@ def test_a_database_of_a_build_before_the_first_release_is_not_touched(tmp_path:
     connection.commit()
     connection.close()
     before = (tmp_path / "smidgen.db").read_bytes()
-    with pytest.raises(StorageFailed, match="schema 1, of a build before the first release; give another --data"):
+    with pytest.raises(StorageFailed, match="schema 1, from a build before the first release; choose another --data"):
         Engine(tmp_path)
     assert (tmp_path / "smidgen.db").read_bytes() == before
 
@@ -383,3 +383,16 @@ def test_a_body_is_known_again_however_it_was_spelt(tmp_path: Path) -> None:
     assert engine.run(lambda: engine.feedback(reply["decision"], told(clicked=["p"]))).status == "duplicate"
     with pytest.raises(Conflict, match="other feedback"):
         engine.run(lambda: engine.feedback(reply["decision"], told(better=["p"])))
+
+
+def test_a_warm_model_decides_and_learns_without_a_question_to_the_database(tmp_path: Path) -> None:
+    engine = engine_with(tmp_path, ["rank"])
+    play(engine, ["rank"], 5, seed=1)
+    assert engine.has_expired() is False
+    statements: list[str] = []
+    engine.store.connection.set_trace_callback(lambda sql: statements.append(sql.split()[0]))
+    made = engine.decide("rank", request({"candidates": DOCS}))
+    engine.feedback(made["decision"], loops.feedback(better=["q"]))
+    assert engine.has_expired() is False
+    assert statements.count("COMMIT") == 2
+    assert "SELECT" not in statements

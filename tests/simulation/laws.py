@@ -32,7 +32,7 @@ def check_all(world: World) -> None:
 def reads_are_right(world: World) -> None:
     """Every worker tells every model and every story as the oracle does."""
     for worker in world.workers:
-        worker.engine.look()
+        worker.engine.refresh()
         for name, model in world.oracle.models.items():
             steps = service.read_model(worker.reader, worker.engine, name, world.clock.now)
             try:
@@ -204,8 +204,8 @@ def nothing_is_left(world: World) -> None:
         return
     for worker in world.workers:
         world._close_reads(worker)
-        if worker.engine.owning is not None:
-            worker.engine.owned(worker.engine.owning.renew())
+        if worker.engine.leases is not None:
+            worker.engine.take_over(worker.engine.leases.renew())
         worker.engine.maintain(every=1)
         worker.engine.compact()
     for where, content in world.place.content():

@@ -23,11 +23,11 @@ from unittest import mock
 
 import msgspec
 
-from service import memory, shared_memory
-from service.left_out import LeftOut
-from service.memory import MemoryStore, Shelf
+from service import memory
+from service.forgetting_oracle import LeftOut
+from service.memory import CommittedTables, MemoryStore, shared
 from service.memory import store as memory_store
-from service.shared_memory import Exchange, SharedMemoryStore
+from service.memory.shared import Exchange, SharedMemoryStore
 from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
@@ -39,19 +39,19 @@ from smidgen.service.engine import feedback as feedback_module
 from smidgen.service.engine import lifecycle
 from smidgen.service.engine import retention as retention_module
 from smidgen.service.engine import writer as writer_module
-from smidgen.service.engine.description import at_a_glance, waiting
+from smidgen.service.engine.description import count_open, summarize_model
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.learner_cache import LearnerCache
-from smidgen.service.engine.lifecycle import folded_without, from_log, keys_of
+from smidgen.service.engine.lifecycle import from_log, keys_of, refold_without
 from smidgen.service.engine.log_reader import EventLog
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.rebuild import Rebuilding
-from smidgen.service.engine.registry import Entrance
-from smidgen.service.engine.replay import Undone
-from smidgen.service.engine.retention import planned, states
-from smidgen.service.engine.rollback import folded
-from smidgen.service.engine.stories import tell
-from smidgen.service.engine.undo import Progress, Undo
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.rebuild import Rebuilder
+from smidgen.service.engine.registry import ShardAccess
+from smidgen.service.engine.replay import UndoneVersions
+from smidgen.service.engine.retention import checkpoint_states, plan_checkpoint
+from smidgen.service.engine.rollback import refold
+from smidgen.service.engine.stories import story_of
+from smidgen.service.engine.undo import Progress, UndoStack
 from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import StorageFailed, Taken
 from smidgen.service.log import events as events_module
@@ -59,17 +59,17 @@ from smidgen.service.log.events import Chain, Event, stamp
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import AmendBody, CopyBody, ModelBody
 from smidgen.service.storage import crash_points, transitions
-from smidgen.service.storage.protocol import Reading, Store
+from smidgen.service.storage.protocol import Store, StoreReader
 from smidgen.service.storage.records import DecisionRow
 from smidgen.service.storage.sqlite import SQLiteStore
 
 __all__ = [
+    "CommittedTables",
     "Event",
     "Fault",
     "Killed",
     "PlayedEngine",
     "PlayedWriter",
-    "Shelf",
     "SmidgenError",
     "StorageFailed",
     "Taken",
@@ -149,7 +149,7 @@ def virtual(
     log, handler = logging.getLogger("smidgen.service"), _Warnings(warned)
     before = log.propagate, list(log.handlers)
     with ExitStack() as stack:
-        for module in (writer_module, engine_module, shared_memory, memory_store):
+        for module in (writer_module, engine_module, shared, memory_store):
             stack.enter_context(mock.patch.object(module, "time", clock))
         stack.enter_context(mock.patch.object(events_module, "os", _SeededOs(random.Random(seed))))
         crash_points.watch(passed)
@@ -210,7 +210,7 @@ class PlayedWriter(Writer):
     def play(self, loop: Any) -> None:
         """Begin to work on a virtual event loop."""
         self._loop = loop
-        self._watch = loop.call_later(self._patience, self._look)
+        self._watch = loop.call_later(self._patience, self._maintain)
 
     def work(self) -> bool:
         """Do what the thread was handed over; False if that is nothing."""
@@ -233,11 +233,11 @@ class PlayedWriter(Writer):
             self._enter(writer_module.Job(commands, True, done, about=op.about))
         elif op.kind == "decide" and op.args["bodies"]:
             key = op.args["bodies"][0].get("key")
-            self.put(commands[0], done, lambda: engine.decides_at_hand(op.args["model"], key), ())
+            self.submit(commands[0], done, lambda: engine.is_hot_for_decide(op.args["model"], key), ())
         elif op.kind == "feedback":
-            self.put(commands[0], done, lambda: engine.learns_at_hand(op.args["decision"]), op.about)
+            self.submit(commands[0], done, lambda: engine.is_hot_for_feedback(op.args["decision"]), op.about)
         else:
-            self.put(commands[0], done, None, op.about)
+            self.submit(commands[0], done, None, op.about)
 
 
 class PlayedEngine(Engine):
@@ -254,9 +254,9 @@ class PlayedEngine(Engine):
         super().begin(wanted)
         self._reset()
 
-    def begin_at_once(self) -> bool:
+    def try_begin(self) -> bool:
         self._reset()
-        return super().begin_at_once()
+        return super().try_begin()
 
     def _reset(self) -> None:
         self.journal: list[Any] = []
@@ -299,9 +299,9 @@ class PlayedEngine(Engine):
                 self._committed(self, self.journal)
                 self._reset()
 
-    def abandon(self) -> None:
+    def rollback(self) -> None:
         self._reset()
-        super().abandon()
+        super().rollback()
 
 
 class Place:
@@ -310,7 +310,7 @@ class Place:
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.folder: Path | None = None
-        self.shelf = Exchange() if kind == "shared" else Shelf()
+        self.shelf = Exchange() if kind == "shared" else CommittedTables()
         if kind == "sqlite":
             fast = Path("/dev/shm")
             self.folder = Path(tempfile.mkdtemp(dir=fast if fast.is_dir() else None)) / "data"
@@ -331,7 +331,7 @@ class Place:
         if self.folder is None:
             tables = self.shelf.tables.fork()
             tables.states = {}
-            return Engine(MemoryStore(Shelf(tables)), clock=clock)
+            return Engine(MemoryStore(CommittedTables(tables)), clock=clock)
         shutil.rmtree(self.folder / "snapshots", ignore_errors=True)
         return Engine(self.folder, clock=clock, synchronous="OFF")
 
@@ -396,14 +396,14 @@ def _forget(engine: Engine, args: dict[str, Any]) -> Any:
 
 
 def _import(engine: Engine, args: dict[str, Any]) -> Any:
-    return engine.fill(args["to"], from_log(args["content"]), "a log")
+    return engine.import_model(args["to"], from_log(args["content"]), "a log")
 
 
 COMMANDS: dict[str, Callable[[Engine, dict[str, Any]], Any]] = {
     "create": lambda engine, args: engine.create(args["model"], msgspec.convert(args["body"], ModelBody)),
     "decide": _decide,
     "feedback": _feedback,
-    "shown": lambda engine, args: engine.shown(args["decision"]),
+    "shown": lambda engine, args: engine.mark_shown(args["decision"]),
     "teach": _teach,
     "patch": lambda engine, args: engine.amend(args["model"], msgspec.convert(args["changes"], AmendBody)),
     "archive": lambda engine, args: engine.archive(args["model"]),
@@ -423,36 +423,38 @@ def plain(reply: Any) -> Any:
     return msgspec.to_builtins(reply)
 
 
-def ready_for(engine: Engine, reading: Reading, kind: str, args: dict[str, Any]) -> Any:
+def ready_for(engine: Engine, reading: StoreReader, kind: str, args: dict[str, Any]) -> Any:
     """What the HTTP layer folds in the background before it gives a command, over what is committed."""
     if kind == "retract":
         row = reading.decision(args["decision"])
         if row is None or row.version is None or row.shard not in engine.shards:
             return None
-        return folded(reading, engine.shards[row.shard], ("retracted", row.version))
+        return refold(reading, engine.shards[row.shard], ("retracted", row.version))
     model = engine.models.get(args["model"])
     if model is None or reading.counts(model.shard) is None:
         return None
     if kind == "rollback" and args["version"] is not None:
         counts = reading.counts(model.shard)
         if counts is not None and args["version"] <= counts.version:
-            return folded(reading, model, ("rolled_back", args["version"]))
+            return refold(reading, model, ("rolled_back", args["version"]))
     if kind == "forget" and model.keyed:
-        part = model.of(args["key"])
+        part = model.shard_for(args["key"])
         if reading.counts(part.shard) is not None:
-            return folded_without(reading, dict(engine.shards), part, args["key"])
+            return refold_without(reading, dict(engine.shards), part, args["key"])
     return None
 
 
-def plan_retention(engine: Engine, reading: Reading, model: Served, age: float) -> Generator[Callable[[], Any]]:
+def plan_retention(
+    engine: Engine, reading: StoreReader, model: ServedModel, age: float
+) -> Generator[Callable[[], Any]]:
     """The commands of retention of a shard, one after the other."""
     now = engine.clock()
-    plan = planned(reading, model, now - age, now)
+    plan = plan_checkpoint(reading, model, now - age, now)
     if plan is None:
         return
-    found = list(states(reading, model, plan, Progress("retain")))
+    found = list(checkpoint_states(reading, model, plan, Progress("retain")))
     yield lambda: engine.stage(model, plan, found, first=True)
-    yield lambda: engine.rebase(model, plan)
+    yield lambda: engine.apply_checkpoint(model, plan)
 
 
 def retain(engine: Engine, shard: int, age: float) -> Any:
@@ -460,7 +462,7 @@ def retain(engine: Engine, shard: int, age: float) -> Any:
     reading = engine.store.reader()
     for command in plan_retention(engine, reading, engine.shards[shard], age):
         engine.run(command)
-    while engine.run(lambda: engine.store.tidy(500)):
+    while engine.run(lambda: engine.store.purge(500)):
         pass
 
 
@@ -469,7 +471,7 @@ def expire(engine: Engine, decision: str) -> None:
     row = engine.store.decision(decision)
     if row is None:
         raise AssertionError(f"there is no decision {decision}")
-    engine.run(lambda: engine._silences.take(row))
+    engine.run(lambda: engine._expiry.handle(row))
 
 
 # What can be read
@@ -497,24 +499,26 @@ def decision_row(store: Store, id: str) -> Any:
     return store.decision(id)
 
 
-def gone(reading: Reading, id: str) -> bool:
+def gone(reading: StoreReader, id: str) -> bool:
     """Whether retention has erased a decision."""
-    return reading.decision(id) is None and reading.erased_decision(id) is not None
+    return reading.decision(id) is None and reading.find_erased_decision(id) is not None
 
 
-def read_model(reading: Reading, engine: Engine, name: str, now: float) -> Generator[None, None, dict[str, Any] | None]:
+def read_model(
+    reading: StoreReader, engine: Engine, name: str, now: float
+) -> Generator[None, None, dict[str, Any] | None]:
     """GET /v1/models/NAME in two steps, as of one moment; None if there is no such model."""
     if name not in engine.models and engine.store.shared and not engine.store.in_batch:
-        engine.look()
+        engine.refresh()
     model = engine.models.get(name)
     if model is None:
         return None
-    with reading.moment():
+    with reading.snapshot():
         if any(reading.counts(part.shard) is None for part in model.parts):
             return None
-        shown, pending = waiting(reading, model, now)
+        shown, pending = count_open(reading, model, now)
         yield
-        reply = at_a_glance(reading, model, now)
+        reply = summarize_model(reading, model, now)
     return {
         "versions": [reply.model_version] if reply.shard_versions is None else list(reply.shard_versions),
         "decisions": reply.decisions,
@@ -526,11 +530,11 @@ def read_model(reading: Reading, engine: Engine, name: str, now: float) -> Gener
     }
 
 
-def read_story(reading: Reading, engine: Engine, decision: str, now: float) -> Any:
-    return plain(tell(EventLog(reading), engine.shards, decision, None, now))
+def read_story(reading: StoreReader, engine: Engine, decision: str, now: float) -> Any:
+    return plain(story_of(EventLog(reading), engine.shards, decision, None, now))
 
 
-def read_log(reading: Reading, engine: Engine, name: str) -> list[int]:
+def read_log(reading: StoreReader, engine: Engine, name: str) -> list[int]:
     """The numbers of the events of a model, shard by shard."""
     model = engine.models[name]
     found: list[int] = []
@@ -543,7 +547,7 @@ def export(engine: Engine, name: str) -> bytes:
     """GET /v1/models/NAME/log, over all shards."""
 
     def collect() -> bytes:
-        lines = [line for part in engine.entered(name).parts for line in engine.events.all_lines(part)]
+        lines = [line for part in engine.locked_model(name).parts for line in engine.events.all_lines(part)]
         return b"\n".join(lines) + b"\n"
 
     return engine.run(collect)
@@ -557,11 +561,11 @@ def weights(engine: Engine) -> dict[tuple[str, int, str | None, str], bytes]:
         for shard in sorted(engine.shards):
             model = engine.shards[shard]
             if engine.store.shared:
-                engine.entered(model.name)
+                engine.locked_model(model.name)
             place = (model.name, model.part)
             for key in keys_of(engine.store, model):
                 found[(*place, key, "learner")] = engine.learners.get(model, key).learner.to_bytes()
-            if (group := engine.learners.group(model)) is not None:
+            if (group := engine.learners.shared_state(model)) is not None:
                 found[(*place, None, "shared")] = group.to_bytes()
 
     engine.run(collect)
@@ -575,7 +579,7 @@ def imported_weights(content: bytes) -> dict[str | None, bytes]:
 
 def model_weights(engine: Engine, name: str) -> dict[str | None, bytes]:
     def collect() -> dict[str | None, bytes]:
-        parts = engine.entered(name).parts
+        parts = engine.locked_model(name).parts
         return {
             key: engine.learners.get(part, key).learner.to_bytes()
             for part in parts
@@ -587,9 +591,9 @@ def model_weights(engine: Engine, name: str) -> dict[str | None, bytes]:
 
 def chain_problem(store: Store, shard: int) -> str | None:
     """What is wrong with the hash chain of a shard, if anything; not of one whose past is folded."""
-    if store.base(shard) is not None:
+    if store.checkpoint(shard) is not None:
         return None
-    return Chain().follow(store.events(shard))
+    return Chain().check_all(store.events(shard))
 
 
 def numbers_of(store: Store, engine: Engine, shard: int) -> dict[str | None, list[int]]:
@@ -603,7 +607,7 @@ def numbers_of(store: Store, engine: Engine, shard: int) -> dict[str | None, lis
 
 
 def has_base(store: Store, shard: int) -> bool:
-    return store.base(shard) is not None
+    return store.checkpoint(shard) is not None
 
 
 def logs(engine: Engine) -> dict[int, list[dict[str, Any]]]:
@@ -615,7 +619,7 @@ def logs(engine: Engine) -> dict[int, list[dict[str, Any]]]:
 
 def left_without(
     before: dict[int, list[dict[str, Any]]], key: str, shard: int
-) -> tuple[list[dict[str, Any]], Rebuilding]:
+) -> tuple[list[dict[str, Any]], Rebuilder]:
     """The log of a shard without a person, worked out slowly from exported lines; and what it leads to."""
     fold, said = LeftOut(before, key).of(shard)
     return said, fold.now
@@ -659,7 +663,7 @@ def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str |
 
 
 def learner_of(engine: Engine, shard: int, key: str | None) -> bytes:
-    return engine.run(lambda: engine.learners.get(engine.enter(engine.shards[shard]), key).learner.to_bytes())
+    return engine.run(lambda: engine.learners.get(engine.acquire(engine.shards[shard]), key).learner.to_bytes())
 
 
 def same_weights(one: bytes, other: bytes) -> bool:
@@ -679,14 +683,14 @@ def retain_again(engine: Engine, name: str, part: int, age: float, planned_at: f
     clock.now = now
     engine.run(first)
     reply = engine.run(next(commands))
-    while engine.run(lambda: engine.store.tidy(500)):
+    while engine.run(lambda: engine.store.purge(500)):
         pass
     return plain(reply)
 
 
 def beside(engine: Engine, decision: str, name: str) -> str | None:
     """The decision of a model that was made next to one that was shown."""
-    for row in engine.store.beside(decision):
+    for row in engine.store.follower_decisions(decision):
         if engine.shards[row.shard].name == name:
             return row.id
     return None
@@ -712,7 +716,7 @@ def _nothing(*arguments: Any, **options: Any) -> None:
     """Do nothing."""
 
 
-def _get_without_pin(cache: LearnerCache, model: Served, key: str | None) -> Any:
+def _get_without_pin(cache: LearnerCache, model: ServedModel, key: str | None) -> Any:
     found = _GET(cache, model, key)
     cache._pinned.clear()
     cache._shrink()
@@ -736,48 +740,60 @@ def _take_silence_twice(silences: Any, row: Any) -> None:
     _SILENCE(silences, row)
     store = silences._store
     if (now := store.decision(row.id)) is not None and now.feedback_seq is not None:
-        store._note(row.id, feedback_seq=None, feedback_hash=None, version=None)
+        store._update_decision(row.id, feedback_seq=None, feedback_hash=None, version=None)
 
 
 _GET = LearnerCache.get
 _FINISH = Writer._finish
-_ABANDON = engine_module.Batches.abandon
-_SILENCE = feedback_module.Silences.take
+_ABANDON = engine_module.Transactions.rollback
+_SILENCE = feedback_module.ExpiryHandler.handle
 
 #: By name: what is replaced, and the store on which that can be seen.
 MUTANTS: dict[str, tuple[tuple[tuple[Any, str, Any], ...], str]] = {
     "learners are not pinned within a batch": (((LearnerCache, "get", _get_without_pin),), "memory"),
-    "a snapshot is used after a rollback": (((Undone, "spoils", lambda gone, version: False),), "memory"),
+    "a snapshot is used after a rollback": (((UndoneVersions, "is_stale", lambda gone, version: False),), "memory"),
     "forgetting skips shadows and challengers": (
-        ((lifecycle, "related", lambda reading, shards, model: [model]),),
+        ((lifecycle, "related_models", lambda reading, shards, model: [model]),),
         "memory",
     ),
-    "retention drops open decisions": (((retention_module, "carry", lambda *arguments: iter(())),), "memory"),
+    "retention drops open decisions": (((retention_module, "carried_over", lambda *arguments: iter(())),), "memory"),
     "a duplicate is written again": (
-        ((feedback_module, "again", lambda row, hash: None), (transitions, "again", lambda row, hash: None)),
+        (
+            (feedback_module, "classify_repeat", lambda row, hash: None),
+            (transitions, "classify_repeat", lambda row, hash: None),
+        ),
         "memory",
     ),
     "memory is not put back when a command is refused": (
-        ((Undo, "back", lambda undo, mark=0: undo.clear()),),
+        ((UndoStack, "rollback", lambda undo, mark=0: undo.clear()),),
         "memory",
     ),
-    "memory is not put back when a commit fails": (((engine_module.Batches, "abandon", _undo_store_only),), "memory"),
+    "memory is not put back when a commit fails": (
+        ((engine_module.Transactions, "rollback", _undo_store_only),),
+        "memory",
+    ),
     "missing feedback is learnt of decisions that were not shown": (
-        ((DecisionRow, "due", property(lambda row: row.waits and row.feedback_seq is None)),),
+        ((DecisionRow, "is_due", property(lambda row: row.waits and row.feedback_seq is None)),),
         "memory",
     ),
-    "windows that are over are not looked after": (((engine_module.Upkeep, "sweep", lambda *a, **o: 0),), "memory"),
+    "windows that are over are not looked after": (
+        ((engine_module.Maintenance, "sweep", lambda *a, **o: 0),),
+        "memory",
+    ),
     "missing feedback is learnt again and again": (
-        ((feedback_module.Silences, "take", _take_silence_twice),),
+        ((feedback_module.ExpiryHandler, "handle", _take_silence_twice),),
         "memory",
     ),
     "callers are answered before the commit": (((Writer, "_finish", _finish_early),), "memory"),
-    "idempotency ids are ignored": (((decide_module.Maker, "_known", lambda *arguments: None),), "memory"),
-    "readers see what is not committed": (
-        ((MemoryStore, "reader", lambda store: memory_store.MemoryReads(store._tables, store.shelf.lock)),),
+    "idempotency ids are ignored": (
+        ((decide_module.DecideHandler, "_find_repeat", lambda *arguments: None),),
         "memory",
     ),
-    "a worker does not apply what others wrote": (((Entrance, "_heed", lambda entrance, model: False),), "shared"),
+    "readers see what is not committed": (
+        ((MemoryStore, "reader", lambda store: memory_store.MemoryReader(store._tables, store.shelf.lock)),),
+        "memory",
+    ),
+    "a worker does not apply what others wrote": (((ShardAccess, "_sync", lambda entrance, model: False),), "shared"),
     "a copy does not know where it is from": (((MemoryStore, "derive", _nothing),), "memory"),
-    "challengers are not taught": (((feedback_module.PassingOn, "take", _nothing),), "memory"),
+    "challengers are not taught": (((feedback_module.FollowerTrainer, "train", _nothing),), "memory"),
 }

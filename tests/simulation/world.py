@@ -633,7 +633,7 @@ class World:
         if based or busy or model.name not in worker.engine.models:
             self.ask(worker, [command])
             return
-        worker.engine.run(lambda: [worker.engine.entered(name) for name in list(worker.engine.models)])
+        worker.engine.run(lambda: [worker.engine.locked_model(name) for name in list(worker.engine.models)])
         before = service.logs(worker.engine)
         every = [line for lines in before.values() for line in lines]
         if any(line.get("examples", 0) > 1 or line.get("source") == "a log" for line in every):
@@ -694,8 +694,8 @@ class World:
     def do_lease(self, rng: random.Random) -> None:
         """A worker asks for the shards that nobody owns."""
         worker = self.worker()
-        if worker.engine.owning is not None and (new := worker.engine.owning.renew()):
-            worker.writer.own(new)
+        if worker.engine.leases is not None and (new := worker.engine.leases.renew()):
+            worker.writer.take_over(new)
 
     def do_restart(self, rng: random.Random) -> None:
         """A clean stop, and a new start."""
@@ -732,7 +732,7 @@ class World:
 
     def do_read(self, rng: random.Random) -> None:
         worker, name = self.worker(), rng.choice([*self.oracle.models, "nobody"])
-        quiet = not (worker.careful or worker.engine.unclean or worker.engine.untidy)
+        quiet = not (worker.careful or worker.engine.vacuum_pending or worker.engine.purge_pending)
         if self.place.folder is not None and quiet:
             self.begin_read(worker, name, worker.slow_reader)
         else:

@@ -82,7 +82,7 @@ def test_clicks_stand_for_the_better_ranking(name: str) -> None:
 
 def test_clicks_on_a_choice_are_refused() -> None:
     learner = smidgen.PreferencePerceptron(dim=2)
-    with pytest.raises(InvalidFeedback, match="clicks are for rankings"):
+    with pytest.raises(InvalidFeedback, match="clicks need rankings"):
         learner.learn(learner.decide(Choice(np.eye(2))), Clicks([1]))
 
 

@@ -79,7 +79,7 @@ def test_a_matrix_of_features_has_its_columns_for_names() -> None:
         (["a"] * 1001, None, "1,001 drafts"),
         ([1], None, "draft 0 is a int"),
         (["a" * 131_073], None, "131,073 characters"),
-        (["a"], [{}, {}], "features of 2"),
+        (["a"], [{}, {}], "2 feature records"),
         (["a"], {"model": "x"}, "features are a dict"),
         (["a"], [{"cost": float("nan")}], "cost is nan"),
         (["a"], [{"cost": [1, 2]}], "cost is"),

@@ -232,7 +232,7 @@ class TestRankingsThatAreRefused:
         assert learner.rounds == 0
 
     def test_the_message_names_the_document_and_its_place(self) -> None:
-        with pytest.raises(InvalidFeedback, match=r"document 1 at position 2 stands there for the second time"):
+        with pytest.raises(InvalidFeedback, match=r"document 1 at position 2 appears twice"):
             Ranking(DOCS).check([0, 1, 1])
 
     def test_features_of_another_learner(self) -> None:

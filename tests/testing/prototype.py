@@ -21,7 +21,7 @@ class Prototype(Learner):
         super().__init__(seed=seed)
         self.dim = checks.dimension(dim)
         self.n_classes = checks.whole("n_classes", n_classes, "give the number of labels")
-        self.rate = checks.number("rate", rate, "leave it out for 1.0", above=0.0)
+        self.rate = checks.number("rate", rate, "omit it for 1.0", above=0.0)
         self.explore = checks.number("explore", explore, "leave it out for 0.2", at_least=0.0, at_most=1.0)
         self._W = np.zeros((self.n_classes, self.dim))
 
@@ -55,7 +55,7 @@ class Prototype(Learner):
         if isinstance(feedback, bool) or not isinstance(feedback, int) or not 0 <= feedback < self.n_classes:
             raise InvalidFeedback(f"the label is {feedback!r}", f"give one of 0 … {self.n_classes - 1}")
         if not isinstance(decision.context, Row) or decision.context.dim != self.dim:
-            raise DecisionMismatch(f"decision {decision.id} holds no row of {self.dim} features", "give it whole")
+            raise DecisionMismatch(f"decision {decision.id} holds no row of {self.dim} features", "pass it unchanged")
         self._move(decision, feedback, self.rate * decision.context.dense())
 
     def _move(self, decision: Decision, truth: int, step: Any) -> None:

@@ -267,7 +267,7 @@ class TestProtocol:
         assert known.present(w) == (known.argmax(w), None)
         np.testing.assert_array_equal(known.difference(1, 0), ROWS[1] - ROWS[0])
         assert known.check(3) == 3
-        with pytest.raises(InvalidFeedback, match=r"NBest\.phi does not know the feedback 'x'"):
+        with pytest.raises(InvalidFeedback, match=r"NBest\.phi does not accept the feedback 'x'"):
             known.check("x")
         with pytest.raises(InvalidFeatures, match="cannot be scaled"):
             known.scaled(0.5)

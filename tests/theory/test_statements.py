@@ -50,12 +50,12 @@ class TestStatements:
 
     def test_a_name_is_taken_once(self) -> None:
         taken = Theorem(name="preferences", title="", formula="", bound=bounds.ogd, terms=lambda s, T: "")
-        with pytest.raises(InvalidArgument, match="stated already"):
+        with pytest.raises(InvalidArgument, match="already registered"):
             state(taken)
         assert state(stated["preferences"]) is stated["preferences"]
 
     def test_a_card_cannot_name_what_is_not_stated(self) -> None:
-        with pytest.raises(InvalidArgument, match="no theorem is called 'hearsay'"):
+        with pytest.raises(InvalidArgument, match="there is no theorem 'hearsay'"):
             Card(loop="label", feedback="bit", theorem="hearsay")
 
     def test_words_of_a_card(self) -> None:
@@ -151,9 +151,9 @@ class TestGuarantees:
         assert "up to 3 events lay between" in str(told.why_not)
 
     def test_without_a_theorem_or_rounds(self) -> None:
-        assert "Nothing has been learnt" in str(promised("preferences", "", {}, []).why_not)
+        assert "No feedback has been learned" in str(promised("preferences", "", {}, []).why_not)
         assert promised(None, "none proved", {}, [(3, 0)]).why_not == (
-            "No theorem here speaks of this learner: none proved."
+            "There is no theorem for this learner: none proved."
         )
 
     def test_a_guest_brings_a_function(self) -> None:

@@ -417,7 +417,7 @@ class TestWhyThereIsNoBound:
     def test_a_learner_that_has_learnt_before(self) -> None:
         learner = smidgen.PreferencePerceptron(dim=DIM)
         learner.learn(learner.decide(choice_stream(0).contexts[0]), choice_stream(0).contexts[0].argmax(np.ones(DIM)))
-        assert "learnt 1 rounds" in self.note(learner)
+        assert "learned 1 rounds" in self.note(learner)
 
     def test_no_utility(self) -> None:
         stream = choice_stream(0)

@@ -138,7 +138,7 @@ class TestRecommend:
     def test_sentences(self) -> None:
         advice = smidgen.recommend(Ball(dim=33), loss_bound=1.0, horizon=1000)
         text = str(advice)
-        assert "leaves nothing of the space: it needs 2,451 rounds at least" in text
+        assert "it needs 2,451 rounds at least" in text
         assert "says nothing" in text
         assert f"{advice.useful_from:,} rounds" in text
         assert "does not follow" in text

@@ -3,8 +3,8 @@ import { refusal } from "./errors.js";
 import { Model } from "./model.js";
 import { patiently } from "./patience.js";
 import type {
-  Answer, Changes, Compact, Comparison, CreatedToken, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Retained, Settings,
-  Story, Taste, Token, TokenSettings, Ubi, UbiReply, Weight,
+  Answer, CandidateRow, Changes, Compact, Comparison, CreatedToken, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Retained, Segments,
+  Settings, Story, Taste, Token, TokenSettings, Ubi, UbiReply, Weight,
 } from "./types.js";
 
 export type Options = {
@@ -158,6 +158,16 @@ export class Client {
   /** A champion and its challenger or shadow, asked by either name: is it better, how sure is that, how long yet. */
   compare(name: string): Promise<Comparison> {
     return this.#json("GET", `${model(name)}/compare`);
+  }
+
+  /** What each candidate, label or answer of a filter earned, with intervals, the most shown first. */
+  async candidates(name: string): Promise<CandidateRow[]> {
+    return (await this.#json<{ candidates: CandidateRow[] }>("GET", `${model(name)}/candidates`)).candidates;
+  }
+
+  /** What decisions earned by the value of a field of their records, e.g. `"context.device"`. */
+  segments(name: string, by: string): Promise<Segments> {
+    return this.#json("GET", `${model(name)}/segments${query({ by })}`);
   }
 
   /** Let the champion of this challenger, or shadow, decide with its settings and state from now on. */

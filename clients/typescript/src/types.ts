@@ -58,6 +58,10 @@ export type Event = Readonly<Record<string, unknown>> & { readonly seq: number; 
 export type Taste = Schemas["TasteReply"];
 /** A champion and the one beside it. */
 export type Comparison = Schemas["CompareReply"];
+/** What a candidate earned. */
+export type CandidateRow = Schemas["CandidateRow"];
+/** What decisions earned by the value of a field. */
+export type Segments = Schemas["SegmentsReply"];
 /** What a promotion came to. */
 export type Promoted = Schemas["PromotedReply"];
 /** Click events of search engines: one, several, or several in an object. */

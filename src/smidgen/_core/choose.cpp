@@ -1,155 +1,10 @@
 // Choosing by reward: estimates, how each rule shares its choice among the candidates, the draw, and whole streams.
 #include "bind.hpp"
 #include "follow.hpp"
-#include "random.hpp"
-#include "ridge.hpp"
+#include "settle.hpp"
 
 namespace smidgen {
 namespace {
-
-using Mask = Vec<const Flag>;    // which candidates may be chosen; empty: all
-
-// Where things stand in a learner's array of numbers (learners/choose/round.py): the rounds learnt, then its settings.
-enum : int64_t { ROUNDS, RULE, WIDTH, GAMMA, FLOOR, MIN_SHARE, DRAWS, RIDGE, KEEP, COUNT, NUMBERS };
-// Rules: the highest upper confidence bound, inverse gaps, the argmaxes of posterior samples.
-enum Rule { UCB, GAPS, SAMPLES };
-// In place of an action: a number is not finite; the least shares add up to more than 1.
-inline constexpr int64_t NOT_FINITE = -1, TOO_MUCH = -2;
-
-INLINE Fading fading_of(Vec<const double> numbers) { return {numbers[RIDGE], numbers[KEEP], numbers[ROUNDS]}; }
-INLINE bool draws_samples(Vec<const double> numbers) { return numbers[RULE] == double(SAMPLES); }
-
-INLINE void require_numbers(Vec<const double> numbers) {
-    require(numbers.n == NUMBERS, "a learner of this loop has eleven numbers");
-}
-INLINE void require_estimates(const Estimates& out, Mask mask) {
-    int64_t K = out.means.n;
-    require(K >= 1 && out.spreads.n == K && out.p.n == K, "scores, widths and p need one place per candidate");
-    require(mask.n == 0 || mask.n == K, "a mask needs one place per candidate");
-    bool any = mask.n == 0;
-    for (int64_t k = 0; k < mask.n; ++k) any |= bool(mask[k]);
-    require(any, "no candidate is on offer");
-}
-
-// --- from estimates to probabilities ---------------------------------------------------------------------------------
-
-INLINE bool on_offer(Mask mask, int64_t k) { return mask.n == 0 || bool(mask[k]); }
-
-INLINE int64_t how_many(Mask mask, int64_t n) {
-    if (mask.n == 0) return n;
-    int64_t count = 0;
-    for (int64_t k = 0; k < n; ++k) count += bool(mask[k]);
-    return count;
-}
-
-// The first candidate of highest estimate.
-INLINE int64_t highest(Vec<const double> means, Mask mask) {
-    int64_t best = -1;
-    for (int64_t k = 0; k < means.n; ++k) {
-        if (on_offer(mask, k) && (best < 0 || means[k] > means[best])) best = k;
-    }
-    return best;
-}
-
-// All to the highest f_a + κ√(x_aᵀA⁻¹x_a), the first of equals (Chu et al. 2011).
-INLINE void share_by_bound(Vec<const double> means, Vec<const double> widths, Mask mask, Vec<double> p) {
-    int64_t best = -1;
-    double bound = 0.0;
-    for (int64_t k = 0; k < means.n; ++k) {
-        p[k] = 0.0;
-        if (on_offer(mask, k) && (best < 0 || means[k] + widths[k] > bound)) {
-            best = k;
-            bound = means[k] + widths[k];
-        }
-    }
-    p[best] = 1.0;
-}
-
-// p_a = 1/(K + γ(f_best − f_a)), and the rest to the best (Foster & Rakhlin 2020).
-INLINE void share_by_gap(Vec<const double> means, Mask mask, int64_t best, double gamma, Vec<double> p) {
-    double K = double(how_many(mask, means.n)), rest = 1.0;
-    for (int64_t k = 0; k < means.n; ++k) {
-        p[k] = 0.0;
-        if (k != best && on_offer(mask, k)) {
-            p[k] = 1.0 / (K + gamma * (means[best] - means[k]));
-            rest -= p[k];
-        }
-    }
-    p[best] = rest;
-}
-
-// All to the candidate of the largest share, the first of equals.
-INLINE void only_the_largest(Vec<double> p) {
-    int64_t best = 0;
-    for (int64_t k = 1; k < p.n; ++k) {
-        if (p[k] > p[best]) best = k;
-    }
-    for (int64_t k = 0; k < p.n; ++k) p[k] = k == best ? 1.0 : 0.0;
-}
-
-// Give every candidate its part of the floor, or its least share; says no where the least shares exceed 1.
-INLINE bool mix(Vec<double> p, Mask mask, double floor, double min_share) {
-    double K = double(how_many(mask, p.n)), each = largest(floor / K, min_share);
-    if (each > 0.0) {
-        double left = 1.0 - K * each;
-        if (left < 0.0) {
-            if (left < -1e-9) return false;
-            left = 0.0;
-        }
-        for (int64_t k = 0; k < p.n; ++k) {
-            if (on_offer(mask, k)) p[k] = left * p[k] + each;
-        }
-    }
-    return true;
-}
-
-// The candidate that has all, −1 if none has: then there is something to draw.
-INLINE int64_t sole(Vec<const double> p) {
-    for (int64_t k = 0; k < p.n; ++k) {
-        if (p[k] > 0.0) return p[k] == 1.0 ? k : -1;
-    }
-    return -1;
-}
-
-// The candidate that a uniform number falls to.
-INLINE int64_t draw(Vec<const double> p, double u) {
-    int64_t last = 0;
-    double total = 0.0;
-    for (int64_t k = 0; k < p.n; ++k) {
-        if (p[k] > 0.0) {
-            last = k;
-            total += p[k];
-            if (u < total) return k;
-        }
-    }
-    return last;
-}
-
-INLINE bool sane(Vec<const double> means, Vec<const double> spreads) {
-    int64_t strange = 0;
-    for (int64_t k = 0; k < means.n; ++k) strange += !(is_finite(means[k]) && is_finite(spreads[k]));
-    return strange == 0;
-}
-
-// The action, the greedy one, and the probability of the action.
-using Settled = std::tuple<int64_t, int64_t, double>;
-
-// From estimates, spreads and (of samples) shares. Leaves the widths in place of the spreads, and the propensities.
-inline Settled settle(const Estimates& out, Mask mask, Vec<const double> numbers, Key key, int64_t number) {
-    if (!sane(out.means, out.spreads)) return {NOT_FINITE, NOT_FINITE, 0.0};
-    for (int64_t k = 0; k < out.spreads.n; ++k) out.spreads[k] = numbers[WIDTH] * root(out.spreads[k]);
-    int64_t greedy = highest(out.means, mask);
-    if (numbers[RULE] == double(UCB)) {
-        share_by_bound(out.means, out.spreads, mask, out.p);
-    } else if (numbers[RULE] == double(GAPS)) {
-        share_by_gap(out.means, mask, greedy, numbers[GAMMA] * root(numbers[ROUNDS]), out.p);
-    }
-    if (numbers[DRAWS] == 0.0) only_the_largest(out.p);
-    if (!mix(out.p, mask, numbers[FLOOR], numbers[MIN_SHARE])) return {TOO_MUCH, TOO_MUCH, 0.0};
-    int64_t certain = sole(out.p);
-    int64_t action = certain >= 0 ? certain : draw(out.p, first_uniform(key, uint64_t(number)));
-    return {action, greedy, out.p[action]};
-}
 
 // --- draws from the posterior ------------------------------------------------------------------------------------------
 
@@ -196,29 +51,30 @@ INLINE Draws draws_of(Vec<const double> numbers, Vec<const uint64_t> keys, int64
     return {numbers[WIDTH], count, key_in(keys, 2), number};
 }
 
-// p_a = the share of M draws f + v·(lean·z) in which a is best, the first of equals; z is normal. The first n normals go
+// p_a = the share of M draws f + v·(lean·z) in which a is best, equals sharing one evenly; z is normal. The first n normals go
 // with the leans, the others with what is loose.
 inline void count_best(Vec<const double> means, Mat<const double> leans, int64_t n, Loose& loose, Mask mask,
                        const Draws& draws, Vec<double> p) {
     int64_t K = means.n;
-    Scratch<double> z(n + loose.extra), tied(leans.cols, 0.0);
+    Scratch<double> z(n + loose.extra), tied(leans.cols, 0.0), scores(K);
     clear(p);
     for (int64_t m = 0; m < draws.count; ++m) {
         fill_normals(draws.key, uint64_t(draws.number), m, z.vec());
         for (int64_t j = 0; j < n; ++j) tied[j] = z[j];
-        int64_t best = -1;
-        double top = 0.0;
         for (int64_t k = 0; k < K; ++k) {
             if (!on_offer(mask, k)) continue;
             double noise = dot(leans[k], tied.vec());
             for (int64_t e = loose.begins[k]; e < loose.begins[k + 1]; ++e) noise += loose.much[e] * z[n + loose.which[e]];
-            double score = means[k] + draws.width * noise;
-            if (best < 0 || score > top) {
-                best = k;
-                top = score;
-            }
+            scores[k] = means[k] + draws.width * noise;
         }
-        p[best] += 1.0;
+        Best best = best_of(K, [&](int64_t k) { return scores[k]; }, [&](int64_t k) { return on_offer(mask, k); });
+        if (best.tied == 1) {
+            p[best.place] += 1.0;
+            continue;
+        }
+        for (int64_t k = best.place; k < K; ++k) {
+            if (on_offer(mask, k) && scores[k] >= best.least) p[k] += 1.0 / double(best.tied);
+        }
     }
     for (int64_t k = 0; k < K; ++k) p[k] /= double(draws.count);
 }

@@ -5,6 +5,7 @@
 #include "follow.hpp"
 #include "random.hpp"
 #include "second_order.hpp"
+#include "ties.hpp"
 
 namespace smidgen {
 namespace {
@@ -77,24 +78,24 @@ INLINE double confidence(const Settings& s, Vec<const double> numbers) {
     return 2.0 * ((1.0 + s.alpha) * (1.0 + s.alpha)) * spread;
 }
 
-// ŷ = argmax Δ̂_i + ε_i, the Δ̂ projected if asked for; writes ε and the projection's shifts.
+// Write ε and, if asked for, the projection's shifts.
 template <class T>
-INLINE int64_t choose(Mat<const T> moments, int64_t K, const Settings& s, Vec<double> numbers, Vec<double> eps) {
-    Vec<const T> means = moments[0], widths = moments[1];
-    Vec<double> shifts = numbers.slice(SHIFTS, SHIFTS + moments.cols);
-    double factor = confidence(s, numbers), highest = -INF;
-    int64_t best = 0;
-    if (s.project) constraint_shifts(means, widths, K, s.alpha, shifts);
-    for (int64_t i = 0; i < K; ++i) {
-        eps[i] = root(factor * largest(double(widths[i]), 0.0));
-        double bound = double(means[i]) + shifts[i] * double(widths[i]) + eps[i];
-        if (bound > highest) {
-            best = i;
-            highest = bound;
-        }
-    }
-    return best;
+INLINE void write_confidence(Mat<const T> moments, int64_t K, const Settings& s, Vec<double> numbers, Vec<double> eps) {
+    Vec<const T> widths = moments[1];
+    double factor = confidence(s, numbers);
+    if (s.project) constraint_shifts(moments[0], widths, K, s.alpha, numbers.slice(SHIFTS, SHIFTS + moments.cols));
+    for (int64_t i = 0; i < K; ++i) eps[i] = root(factor * largest(double(widths[i]), 0.0));
 }
+
+// Δ̂_i + ε_i, the Δ̂ projected if asked for.
+template <class T>
+struct Bound {
+    Mat<const T> moments;
+    Vec<const double> numbers, eps;
+    INLINE double operator()(int64_t i) const {
+        return double(moments(0, i)) + numbers[SHIFTS + i] * double(moments(1, i)) + eps[i];
+    }
+};
 
 // +1 if right (1); if wrong (0), −1 with probability (1 + α)/2, else +1; between them (1 + α)·r − α.
 INLINE double sign_of(double reward, double alpha, Key key, int64_t number) {
@@ -156,13 +157,21 @@ INLINE void step_full(Mat<T> W, Cube<T> B, int64_t K, Mat<const T> P, int64_t c,
     count_round(numbers, moments.cols, now.width, now.growth);
 }
 
-// ŷ and ỹ of one decision; writes the scores and ε of every class.
+// ŷ and ỹ of one decision, and how many labels are tied.
+using Decided = std::tuple<int64_t, int64_t, int64_t>;
+
+// ŷ = argmax Δ̂_i + ε_i, ties drawn; writes the scores and ε of every class.
 template <class T>
-INLINE std::tuple<int64_t, int64_t> show(Mat<const T> moments, const Settings& s, Vec<double> numbers, Vec<double> scores,
-                                         Vec<double> eps) {
-    int64_t K = scores.n, action = choose(moments, K, s, numbers, eps);
+INLINE Decided show(Mat<const T> moments, const Settings& s, Vec<double> numbers, Key key, int64_t number,
+                    Vec<double> scores, Vec<double> eps) {
+    int64_t K = scores.n;
+    write_confidence(moments, K, s, numbers, eps);
     for (int64_t i = 0; i < K; ++i) scores[i] = moments(0, i);
-    return {action, best_class(moments[0], K)};
+    Bound<T> bound{moments, numbers, eps};
+    auto mean = [&](int64_t i) { return scores[i]; };
+    Best best = best_of(K, bound);
+    int64_t action = break_tie(best, K, bound, key, number);
+    return {action, greedy_of(best_of(K, mean), mean, action, number), best.tied};
 }
 
 // Write the projection's shifts, if asked for; whether everything is finite.
@@ -180,20 +189,19 @@ INLINE bool prepare(Mat<const T> moments, int64_t K, const Settings& s, Vec<doub
 // --- the two verbs -------------------------------------------------------------------------------------------------
 
 template <class T>
-INLINE std::tuple<int64_t, int64_t> decide_on_diagonal(Mat<const T> S, Indices idx, Vec<const T> val, Vec<double> numbers,
-                                                       int64_t number, Mat<T> moments, Vec<double> scores, Vec<double> eps) {
+INLINE Decided decide_on_diagonal(Mat<const T> S, Indices idx, Vec<const T> val, Vec<double> numbers, Key key,
+                                  int64_t number, Mat<T> moments, Vec<double> scores, Vec<double> eps) {
     diagonal_moments(S, idx, val, moments);
     numbers[FRESH] = double(number);
-    return show(Mat<const T>(moments), settings_in(numbers), numbers, scores, eps);
+    return show(Mat<const T>(moments), settings_in(numbers), numbers, key, number, scores, eps);
 }
 
 template <class T>
-INLINE std::tuple<int64_t, int64_t> decide_on_full(Mat<const T> W, Cube<const T> B, Indices idx, Vec<const T> val,
-                                                   Vec<double> numbers, int64_t number, Mat<T> moments, Mat<T> P,
-                                                   Vec<double> scores, Vec<double> eps) {
+INLINE Decided decide_on_full(Mat<const T> W, Cube<const T> B, Indices idx, Vec<const T> val, Vec<double> numbers, Key key,
+                              int64_t number, Mat<T> moments, Mat<T> P, Vec<double> scores, Vec<double> eps) {
     full_moments(W, B, idx, val, moments[0], moments[1], P);
     numbers[FRESH] = double(number);
-    return show(Mat<const T>(moments), settings_in(numbers), numbers, scores, eps);
+    return show(Mat<const T>(moments), settings_in(numbers), numbers, key, number, scores, eps);
 }
 
 template <class T>
@@ -241,12 +249,12 @@ void count(Vec<double> numbers, int64_t columns, double width, double growth) {
     count_round(numbers, columns, width, growth);
 }
 
-std::tuple<int64_t, int64_t> show_moments(Mat<const double> moments, Settings s, Vec<double> numbers, Vec<double> scores,
-                                          Vec<double> eps) {
+Decided show_moments(Mat<const double> moments, Settings s, Vec<double> numbers, Vec<const uint64_t> key, int64_t number,
+                     Vec<double> scores, Vec<double> eps) {
     require(moments.rows == 2 && eps.n == scores.n, "the moments, scores and eps do not fit together");
     require_classes(scores.n, moments.cols);
     require_numbers(numbers, moments.cols);
-    return show(moments, s, numbers, scores, eps);
+    return show(moments, s, numbers, key_in(key), number, scores, eps);
 }
 
 bool prepare_moments(Mat<const double> moments, int64_t K, Settings s, Vec<double> numbers) {
@@ -257,24 +265,23 @@ bool prepare_moments(Mat<const double> moments, int64_t K, Settings s, Vec<doubl
 }
 
 template <class T>
-std::tuple<int64_t, int64_t> decide_diagonal(Mat<const T> S, Indices idx, Vec<const T> val, Vec<double> numbers,
-                                             int64_t number, Mat<T> moments, Vec<double> scores, Vec<double> eps) {
+Decided decide_diagonal(Mat<const T> S, Indices idx, Vec<const T> val, Vec<double> numbers, Vec<const uint64_t> key,
+                        int64_t number, Mat<T> moments, Vec<double> scores, Vec<double> eps) {
     require_row(idx, val, S.rows);
     require_diagonal(S.cols, moments.rows, moments.cols, scores.n);
     require_numbers(numbers, moments.cols);
     require(eps.n == scores.n, "scores and eps must have one length");
-    return decide_on_diagonal(S, idx, val, numbers, number, moments, scores, eps);
+    return decide_on_diagonal(S, idx, val, numbers, key_in(key), number, moments, scores, eps);
 }
 
 template <class T>
-std::tuple<int64_t, int64_t> decide_full(Mat<const T> W, Cube<const T> B, Indices idx, Vec<const T> val,
-                                         Vec<double> numbers, int64_t number, Mat<T> moments, Mat<T> P,
-                                         Vec<double> scores, Vec<double> eps) {
+Decided decide_full(Mat<const T> W, Cube<const T> B, Indices idx, Vec<const T> val, Vec<double> numbers,
+                    Vec<const uint64_t> key, int64_t number, Mat<T> moments, Mat<T> P, Vec<double> scores, Vec<double> eps) {
     require_row(idx, val, W.cols);
     require_full(W, B, moments.rows, moments.cols, P, scores.n);
     require_numbers(numbers, moments.cols);
     require(eps.n == scores.n, "scores and eps must have one length");
-    return decide_on_full(W, B, idx, val, numbers, number, moments, P, scores, eps);
+    return decide_on_full(W, B, idx, val, numbers, key_in(key), number, moments, P, scores, eps);
 }
 
 template <class T>
@@ -309,16 +316,17 @@ void stream_diagonal(Mat<T> S, int64_t K, Vec<double> numbers, Vec<const uint64_
     Key coin = key_in(key);
     Scratch<T> moment_space(2 * C), buffer(rows.longest());
     Mat<T> moments = moment_space.mat(2, C);
-    Scratch<double> eps(K);
+    Scratch<double> scores(K), eps(K);
     for (int64_t i = 0; i < order.n; ++i) {
         int64_t t = order[i];
         Indices idx = rows.idx(t);
         Vec<T> val = buffer.vec().slice(0, idx.n);
         scaled(rows.val(t), played.scales[t], val);
         diagonal_moments(S, idx, val, moments);
-        int64_t action = choose(Mat<const T>(moments), K, s, numbers, eps.vec());
+        Decided made = show(Mat<const T>(moments), s, numbers, coin, played.first + i, scores.vec(), eps.vec());
+        int64_t action = std::get<0>(made);
         played.shown.actions[i] = action;
-        played.shown.greedy[i] = best_class(moments[0], K);
+        played.shown.greedy[i] = std::get<1>(made);
         double sign = sign_of(action == truth[t] ? 1.0 : 0.0, s.alpha, coin, played.first + i);
         step_diagonal(S, K, idx, Vec<const T>(val), action, sign, s, Mat<const T>(moments), numbers);
     }
@@ -336,18 +344,29 @@ void stream_full(Mat<T> W, Cube<T> B, int64_t K, Vec<double> numbers, Vec<const 
     Vec<const int64_t> order = played.stream.order, truth = played.stream.truth;
     Settings s = settings_in(numbers);
     Key coin = key_in(key);
-    Scratch<double> eps(K);
+    Scratch<double> scores(K), eps(K);
     for (int64_t i = 0; i < order.n; ++i) {
         int64_t t = order[i];
         Indices idx = rows.idx(t);
         Vec<T> val = buffer.vec().slice(0, idx.n);
         scaled(rows.val(t), played.scales[t], val);
         full_moments(W, B, idx, val, moments[0], moments[1], P);
-        int64_t action = choose(Mat<const T>(moments), K, s, numbers, eps.vec());
+        Decided made = show(Mat<const T>(moments), s, numbers, coin, played.first + i, scores.vec(), eps.vec());
+        int64_t action = std::get<0>(made);
         played.shown.actions[i] = action;
-        played.shown.greedy[i] = best_class(moments[0], K);
+        played.shown.greedy[i] = std::get<1>(made);
         double sign = sign_of(action == truth[t] ? 1.0 : 0.0, s.alpha, coin, played.first + i);
         step_full(W, B, K, Mat<const T>(P), action, sign, s, Mat<const T>(moments), numbers);
+    }
+}
+
+// A label that was drawn from several has a probability, and so have the others where there is space to note it.
+INLINE void note(const Noted& noted, int64_t place, int64_t row, const Decided& made, const Bound<double>& bound, int64_t K) {
+    int64_t tied;
+    std::tie(noted.actions[place], noted.greedy[place], tied) = made;
+    if (tied > 1) noted.p[place] = 1.0 / double(tied);
+    if (tied > 1 && noted.shares.n > 0) {
+        tie_shares(best_of(K, bound), K, bound, 0.0, noted.shares.slice(row * K, row * K + K));
     }
 }
 
@@ -356,14 +375,15 @@ int64_t follow_diagonal(Mat<double> S, int64_t K, Vec<double> numbers, Vec<const
     int64_t C = S.cols / 2;
     require_diagonal(S.cols, 2, C, K);
     require_numbers(numbers, C);
-    require_course(way, trip, noted, begin, end, S.rows);
+    require_course(way, trip, noted, begin, end, S.rows, K);
     Key coin = key_in(key);
     Scratch<double> moments(2 * C), scores(K), eps(K);
     for (int64_t t = begin; t < end; ++t) {
         int64_t place = trip.places[t], number = trip.numbers[t];
         if (way.actions[t] == DECIDE) {
-            std::tie(noted.actions[place], noted.greedy[place]) = decide_on_diagonal<double>(
-                S, way.idx(t), way.val(t), numbers, number, moments.mat(2, C), scores.vec(), eps.vec());
+            Decided made = decide_on_diagonal<double>(S, way.idx(t), way.val(t), numbers, coin, number,
+                                                      moments.mat(2, C), scores.vec(), eps.vec());
+            note(noted, place, way.first[t], made, Bound<double>{moments.mat(2, C), numbers, eps.vec()}, K);
         } else {
             Heard heard = heard_at(way, trip, noted, t);
             require_class(heard.action, K);
@@ -384,13 +404,14 @@ int64_t follow_full(Mat<double> W, Cube<double> B, int64_t K, Vec<double> number
     for (double& each : moment_space.vec()) each = 0.0;    // the places for classes that are not there yet are read too
     require_full(W, B, 2, W.rows, P, K);
     require_numbers(numbers, W.rows);
-    require_course(way, trip, noted, begin, end, W.cols);
+    require_course(way, trip, noted, begin, end, W.cols, K);
     Key coin = key_in(key);
     for (int64_t t = begin; t < end; ++t) {
         int64_t place = trip.places[t], number = trip.numbers[t];
         if (way.actions[t] == DECIDE) {
-            std::tie(noted.actions[place], noted.greedy[place]) = decide_on_full<double>(
-                W, B, way.idx(t), way.val(t), numbers, number, moments, P, scores.vec(), eps.vec());
+            Decided made = decide_on_full<double>(W, B, way.idx(t), way.val(t), numbers, coin, number, moments, P,
+                                                  scores.vec(), eps.vec());
+            note(noted, place, way.first[t], made, Bound<double>{moments, numbers, eps.vec()}, K);
         } else {
             Heard heard = heard_at(way, trip, noted, t);
             require_class(heard.action, K);
@@ -438,16 +459,16 @@ const Family family("confidit", {
     entry<draw_sign>("sign_of", "reward, alpha, key, number",
                      "+1 if right; if wrong, −1 with probability (1 + α)/2, else +1; between them (1 + α)·r − α."),
     entry<count>("count_round", "numbers, columns, width, growth", "Keep what the next confidence needs."),
-    entry<show_moments>("show", "moments, s, numbers, scores, eps",
-                        "ŷ and ỹ of one decision; writes the scores and ε of every class."),
+    entry<show_moments>("show", "moments, s, numbers, key, number, scores, eps",
+                        "ŷ and ỹ of one decision, and how many are tied; writes the scores and ε of every class."),
     entry<prepare_moments>("prepare", "moments, K, s, numbers",
                            "Write the projection's shifts, if asked for; whether everything is finite."),
     entry<decide_diagonal<double>, decide_diagonal<float>>(
-        "decide_diagonal", "S, idx, val, numbers, number, moments, scores, eps",
-        "One decision on diagonal state, ŷ and ỹ; leaves its moments ready."),
+        "decide_diagonal", "S, idx, val, numbers, key, number, moments, scores, eps",
+        "One decision on diagonal state: ŷ, ỹ, how many are tied; leaves its moments ready."),
     entry<decide_full<double>, decide_full<float>>(
-        "decide_full", "W, B, idx, val, numbers, number, moments, P, scores, eps",
-        "One decision on full state, ŷ and ỹ; leaves its moments and products ready."),
+        "decide_full", "W, B, idx, val, numbers, key, number, moments, P, scores, eps",
+        "One decision on full state: ŷ, ỹ, how many are tied; leaves its moments and products ready."),
     entry<learn_diagonal<double>, learn_diagonal<float>>(
         "learn_diagonal", "S, idx, val, K, c, reward, numbers, key, number, moments",
         "Learn how right class c was, on diagonal state; says no, and changes nothing, where that is not finite."),

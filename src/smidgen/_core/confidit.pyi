@@ -12,25 +12,27 @@ def decide_diagonal(
     idx: NDArray[np.uint32],
     val: NDArray[np.float64] | NDArray[np.float32],
     numbers: NDArray[np.float64],
+    key: NDArray[np.uint64],
     number: int,
     moments: NDArray[np.float64] | NDArray[np.float32],
     scores: NDArray[np.float64],
     eps: NDArray[np.float64],
     /,
-) -> tuple[int, int]: ...
+) -> tuple[int, int, int]: ...
 def decide_full(
     W: NDArray[np.float64] | NDArray[np.float32],
     B: NDArray[np.float64] | NDArray[np.float32],
     idx: NDArray[np.uint32],
     val: NDArray[np.float64] | NDArray[np.float32],
     numbers: NDArray[np.float64],
+    key: NDArray[np.uint64],
     number: int,
     moments: NDArray[np.float64] | NDArray[np.float32],
     P: NDArray[np.float64] | NDArray[np.float32],
     scores: NDArray[np.float64],
     eps: NDArray[np.float64],
     /,
-) -> tuple[int, int]: ...
+) -> tuple[int, int, int]: ...
 def follow_diagonal(
     S: NDArray[np.float64],
     K: int,
@@ -116,10 +118,12 @@ def show(
     moments: NDArray[np.float64],
     s: tuple[float, float, bool, float, float, bool, bool],
     numbers: NDArray[np.float64],
+    key: NDArray[np.uint64],
+    number: int,
     scores: NDArray[np.float64],
     eps: NDArray[np.float64],
     /,
-) -> tuple[int, int]: ...
+) -> tuple[int, int, int]: ...
 def sign_of(reward: float, alpha: float, key: NDArray[np.uint64], number: int, /) -> float: ...
 def stream_diagonal(
     S: NDArray[np.float64] | NDArray[np.float32],

@@ -47,7 +47,9 @@ INLINE Heard heard_at(const Way& way, const Trip& trip, const Noted& noted, int6
 }
 
 // The steps begin … end − 1 of a course about labels can be followed.
-inline void require_course(const Way& way, const Trip& trip, const Noted& noted, int64_t begin, int64_t end, int64_t dim) {
+// With space for shares, there is one for each row and label.
+inline void require_course(const Way& way, const Trip& trip, const Noted& noted, int64_t begin, int64_t end, int64_t dim,
+                           int64_t K) {
     require_row(way.indices, way.values, dim);
     require_starts(way.starts, way.values.n);
     int64_t steps = way.first.n, rows = way.starts.n - 1;
@@ -56,6 +58,7 @@ inline void require_course(const Way& way, const Trip& trip, const Noted& noted,
             "the parts of a course must have one length");
     require(trip.numbers.n == steps && trip.places.n == steps, "a trip must have the steps of its course");
     require(noted.greedy.n == noted.actions.n && noted.p.n == noted.actions.n, "the notes must have one length");
+    require(noted.shares.n == 0 || noted.shares.n == rows * K, "shares need one place per row and label");
     bool sound = true;
     for (int64_t t = begin; t < end; ++t) {
         sound &= way.first[t] >= 0 && way.first[t] < rows;

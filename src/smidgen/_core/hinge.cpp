@@ -3,6 +3,7 @@
 #include "follow.hpp"
 #include "random.hpp"
 #include "second_order.hpp"
+#include "ties.hpp"
 
 namespace smidgen {
 namespace {
@@ -47,32 +48,10 @@ INLINE void step_full(Mat<T> W, Cube<T> B, Mat<T> P, int64_t c, double reward, V
     }
 }
 
-struct Choice {
-    int64_t action, optimist;
-};
+// ŷ and ỹ, the probability of ŷ (NaN: nothing was drawn), and how many labels are tied.
+using Decided = std::tuple<int64_t, int64_t, double, int64_t>;
 
-// ŷ, and argmax w_i·x + κ√(xᵀA_i⁻¹x), which it is but for the floor.
-template <class T>
-INLINE Choice choose(Mat<T> moments, int64_t K, Vec<const double> numbers, Key key, int64_t number) {
-    int64_t best = 0;
-    double highest = -INF, floor = numbers[FLOOR];
-    for (int64_t i = 0; i < K; ++i) {
-        double bound = double(moments(0, i)) + numbers[KAPPA] * root(largest(double(moments(1, i)), 0.0));
-        if (bound > highest) {
-            best = i;
-            highest = bound;
-        }
-    }
-    if (floor > 0.0) {
-        double u = first_uniform(key, uint64_t(number));
-        if (u >= 1.0 - floor) return {smallest(truncated((u - (1.0 - floor)) / floor * double(K)), K - 1), best};
-    }
-    return {best, best};
-}
-
-using Decided = std::tuple<int64_t, int64_t, int64_t>;
-
-// ŷ, the label of highest score plus width, and ỹ; writes the scores and widths of every class.
+// ŷ is argmax w_i·x + κ√(xᵀA_i⁻¹x), ties drawn, but for the floor; writes the scores and widths of every class.
 template <class T>
 INLINE Decided show(Mat<T> moments, Vec<const double> numbers, Key key, int64_t number, Vec<double> scores, Vec<double> eps) {
     int64_t K = scores.n;
@@ -80,8 +59,21 @@ INLINE Decided show(Mat<T> moments, Vec<const double> numbers, Key key, int64_t 
         scores[i] = moments(0, i);
         eps[i] = numbers[KAPPA] * root(largest(double(moments(1, i)), 0.0));
     }
-    Choice made = choose(moments, K, numbers, key, number);
-    return {made.action, made.optimist, best_class(moments[0], K)};
+    auto bound = [&](int64_t i) { return scores[i] + eps[i]; };
+    auto mean = [&](int64_t i) { return scores[i]; };
+    Best best = best_of(K, bound), guess = best_of(K, mean);
+    double floor = numbers[FLOOR];
+    int64_t optimist = break_tie(best, K, bound, key, number), action = optimist;
+    if (floor > 0.0) {
+        double u = first_uniform(key, uint64_t(number));
+        if (u >= 1.0 - floor) action = smallest(truncated((u - (1.0 - floor)) / floor * double(K)), K - 1);
+    }
+    double chance = std::numeric_limits<double>::quiet_NaN();
+    if (floor > 0.0 || best.tied > 1) {
+        bool chosen = best.tied == 1 ? action == best.place : bound(action) >= best.least;
+        chance = (chosen ? (1.0 - floor) / double(best.tied) : 0.0) + floor / double(K);
+    }
+    return {action, greedy_of(guess, mean, optimist, number), chance, best.tied};
 }
 
 // What features that are not in use add to every width.
@@ -198,6 +190,7 @@ void stream_diagonal(Mat<T> S, int64_t K, Vec<double> numbers, Vec<const uint64_
     Vec<const int64_t> order = played.stream.order, truth = played.stream.truth;
     Key coin = key_in(key);
     Scratch<T> moment_space(2 * C), buffer(rows.longest());
+    Scratch<double> scores(K), eps(K);
     Mat<T> moments = moment_space.mat(2, C);
     for (int64_t i = 0; i < order.n; ++i) {
         int64_t t = order[i];
@@ -205,9 +198,10 @@ void stream_diagonal(Mat<T> S, int64_t K, Vec<double> numbers, Vec<const uint64_
         Vec<T> val = buffer.vec().slice(0, idx.n);
         scaled(rows.val(t), played.scales[t], val);
         diagonal_moments(S, idx, val, moments);
-        int64_t action = choose(moments, K, numbers, coin, played.first + i).action;
+        Decided made = show(moments, numbers, coin, played.first + i, scores.vec(), eps.vec());
+        int64_t action = std::get<0>(made);
         played.shown.actions[i] = action;
-        played.shown.greedy[i] = best_class(moments[0], K);
+        played.shown.greedy[i] = std::get<1>(made);
         step_diagonal(S, idx, Vec<const T>(val), action, action == truth[t] ? 1.0 : 0.0, numbers, moments);
     }
 }
@@ -236,6 +230,7 @@ int64_t stream_full(Mat<T> W, Cube<T> B, int64_t K, Vec<double> numbers, Vec<con
     int64_t longest = rows.longest();
     Scratch<T> moment_space(2 * W.rows), product_space(K * W.cols), buffer(longest), kept(longest);
     Scratch<uint32_t> where(longest);
+    Scratch<double> scores(K), eps(K);
     Mat<T> moments = moment_space.mat(2, W.rows), P = product_space.mat(K, W.cols);
     require_full(W, B, 2, W.rows, P, K);
     auto measure = [&](Part part) {
@@ -256,9 +251,10 @@ int64_t stream_full(Mat<T> W, Cube<T> B, int64_t K, Vec<double> numbers, Vec<con
         } else {
             full_moments(W, B, idx, val, moments[0], moments[1], P);
         }
-        int64_t action = choose(moments, K, numbers, coin, played.first + i).action;
+        Decided made = show(moments, numbers, coin, played.first + i, scores.vec(), eps.vec());
+        int64_t action = std::get<0>(made);
         played.shown.actions[i] = action;
-        played.shown.greedy[i] = best_class(moments[0], K);
+        played.shown.greedy[i] = std::get<1>(made);
         if (part.fresh) {
             used = give_slots<T>(use.slots, use.columns, used, idx, val);
             require(used <= W.cols, "more columns come into use than there is space for");
@@ -269,11 +265,16 @@ int64_t stream_full(Mat<T> W, Cube<T> B, int64_t K, Vec<double> numbers, Vec<con
     return used;
 }
 
-// The label of highest score plus width is left in the place of the chance.
-INLINE void note(const Noted& noted, int64_t place, const Decided& made) {
-    noted.actions[place] = std::get<0>(made);
-    noted.greedy[place] = std::get<2>(made);
-    noted.p[place] = double(std::get<1>(made));
+// The shares of labels are noted where there is space for them and several are tied.
+INLINE void note(const Noted& noted, int64_t place, int64_t row, const Decided& made, Vec<const double> numbers,
+                 Vec<const double> scores, Vec<const double> eps) {
+    int64_t tied;
+    std::tie(noted.actions[place], noted.greedy[place], noted.p[place], tied) = made;
+    if (tied > 1 && noted.shares.n > 0) {
+        int64_t K = scores.n;
+        auto bound = [&](int64_t i) { return scores[i] + eps[i]; };
+        tie_shares(best_of(K, bound), K, bound, numbers[FLOOR], noted.shares.slice(row * K, row * K + K));
+    }
 }
 
 int64_t follow_diagonal(Mat<double> S, int64_t K, Vec<double> numbers, Vec<const uint64_t> key, Way way, Trip trip,
@@ -281,15 +282,15 @@ int64_t follow_diagonal(Mat<double> S, int64_t K, Vec<double> numbers, Vec<const
     int64_t C = S.cols / 2;
     require_diagonal(S.cols, 2, C, K);
     require_numbers(numbers);
-    require_course(way, trip, noted, begin, end, S.rows);
+    require_course(way, trip, noted, begin, end, S.rows, K);
     Key coin = key_in(key);
     Scratch<double> moments(2 * C), scores(K), eps(K);
     for (int64_t t = begin; t < end; ++t) {
         int64_t number = trip.numbers[t];
         if (way.actions[t] == DECIDE) {
-            note(noted, trip.places[t],
-                 decide_on_diagonal<double>(S, way.idx(t), way.val(t), numbers, coin, number, moments.mat(2, C),
-                                            scores.vec(), eps.vec()));
+            Decided made = decide_on_diagonal<double>(S, way.idx(t), way.val(t), numbers, coin, number,
+                                                      moments.mat(2, C), scores.vec(), eps.vec());
+            note(noted, trip.places[t], way.first[t], made, numbers, scores.vec(), eps.vec());
         } else {
             Heard heard = heard_at(way, trip, noted, t);
             require_class(heard.action, K);
@@ -313,7 +314,7 @@ int64_t follow_full(Mat<double> W, Cube<double> B, int64_t K, Vec<double> number
                     Trip trip, int64_t begin, int64_t end, Noted noted, Slots use) {
     require_classes(K, W.rows);
     require_numbers(numbers);
-    require_course(way, trip, noted, begin, end, use.slots.n ? use.slots.n : W.cols);
+    require_course(way, trip, noted, begin, end, use.slots.n ? use.slots.n : W.cols, K);
     require_slots(use.slots, W.cols);
     int64_t longest = Csr<double>{way.indices, way.values, way.starts}.longest();
     Scratch<double> moment_space(2 * W.rows, 0.0), product_space(K * W.cols), scores(K), eps(K), kept(longest);
@@ -334,8 +335,9 @@ int64_t follow_full(Mat<double> W, Cube<double> B, int64_t K, Vec<double> number
             more = part.beyond / use.start;
         }
         if (way.actions[t] == DECIDE) {
-            note(noted, trip.places[t],
-                 decide_on_full<double>(W, B, idx, val, more, numbers, coin, number, moments, P, scores.vec(), eps.vec()));
+            Decided made =
+                decide_on_full<double>(W, B, idx, val, more, numbers, coin, number, moments, P, scores.vec(), eps.vec());
+            note(noted, trip.places[t], way.first[t], made, numbers, scores.vec(), eps.vec());
         } else {
             Heard heard = heard_at(way, trip, noted, t);
             require_class(heard.action, K);
@@ -388,7 +390,7 @@ std::tuple<int64_t, int64_t> rounds_within(Vec<const int32_t> slots, int64_t use
 const Family family("hinge", {
     entry<decide_diagonal<double>, decide_diagonal<float>>(
         "decide_diagonal", "S, idx, val, numbers, key, number, moments, scores, eps",
-        "One decision on diagonal state: ŷ, the label of highest score plus width, and ỹ; leaves its moments ready."),
+        "One decision on diagonal state: ŷ, ỹ, the probability of ŷ, how many are tied; leaves its moments ready."),
     entry<decide_full<double>, decide_full<float>>(
         "decide_full", "W, B, idx, val, more, numbers, key, number, moments, P, scores, eps",
         "One decision on full state; `more` is what features that are not in use add to the widths."),

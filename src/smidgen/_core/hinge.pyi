@@ -14,7 +14,7 @@ def decide_diagonal(
     scores: NDArray[np.float64],
     eps: NDArray[np.float64],
     /,
-) -> tuple[int, int, int]: ...
+) -> tuple[int, int, float, int]: ...
 def decide_full(
     W: NDArray[np.float64] | NDArray[np.float32],
     B: NDArray[np.float64] | NDArray[np.float32],
@@ -29,7 +29,7 @@ def decide_full(
     scores: NDArray[np.float64],
     eps: NDArray[np.float64],
     /,
-) -> tuple[int, int, int]: ...
+) -> tuple[int, int, float, int]: ...
 def finite_full(
     W: NDArray[np.float64] | NDArray[np.float32],
     B: NDArray[np.float64] | NDArray[np.float32],

@@ -3,6 +3,7 @@
 #include "classes.hpp"
 #include "follow.hpp"
 #include "random.hpp"
+#include "ties.hpp"
 
 namespace smidgen {
 namespace {
@@ -142,7 +143,7 @@ int64_t banditron_follow(Mat<double> W, int64_t K, double gamma, Vec<const uint6
                          int64_t begin, int64_t end, Noted noted) {
     require_classes(K, W.cols);
     require_gamma(gamma);
-    require_course(way, trip, noted, begin, end, W.rows);
+    require_course(way, trip, noted, begin, end, W.rows, K);
     Key coin = key_in(key);
     Scratch<double> scores(K);
     for (int64_t t = begin; t < end; ++t) {
@@ -163,6 +164,13 @@ int64_t banditron_follow(Mat<double> W, int64_t K, double gamma, Vec<const uint6
     return end;
 }
 
+// How likely each label is, given the scores that decide, if the highest share what a floor leaves.
+void shares_of(Vec<const double> bounds, double floor, Vec<double> out) {
+    require(bounds.n == out.n && out.n >= 1, "bounds and out must have one length");
+    auto bound = [&](int64_t i) { return bounds[i]; };
+    tie_shares(best_of(bounds.n, bound), bounds.n, bound, floor, out);
+}
+
 const Family family("label", {
     entry<scores_by_feature<double>, scores_by_feature<float>>(
         "scores_by_feature", "W, rows, out", "out_ti = w_i · x_t, W stored by feature; its further columns are not read."),
@@ -170,6 +178,8 @@ const Family family("label", {
         "scores_by_class", "W, rows, out", "out_ti = w_i · x_t, W stored by class."),
     entry<score<double>, score<float>>(
         "score_classes", "W, idx, val, scores", "Write the score of every class; return the first of highest score."),
+    entry<shares_of>("tie_shares", "bounds, floor, out",
+                     "How likely each label is, if those of highest score share what a floor leaves."),
     entry<add<double>, add<float>>("add_to_class", "W, c, idx, val, rate", "w_c ← w_c + rate · x."),
     entry<perceptron_stream<double>, perceptron_stream<float>>(
         "perceptron_stream", "W, K, stream, shown", "Rounds of the multiclass perceptron."),

@@ -1,26 +1,20 @@
-"""What is sent to a service, where, and what comes back; and when to try again.
-
-Bodies take the shapes that Python people have at hand. Every call can be repeated without being carried out twice.
-"""
+"""Bodies, paths and replies of the service's HTTP calls; bodies take the shapes that Python users have at hand."""
 
 from __future__ import annotations
 
 import base64
-import secrets
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
-import httpx
 import msgspec
 import numpy as np
 
 from smidgen.errors import InvalidArgument, InvalidFeatures, SmidgenError
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.parse import as_record, plain
-from smidgen.knobs import Integer, Knobs, Linear, Log
+from smidgen.knobs import Category, Integer, Knobs, Linear, Log
 from smidgen.serialization import UNREADABLE
 from smidgen.structures import Candidates, Drafts
 
@@ -115,13 +109,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     margin: float | None = None
     threshold: float | None = None
     point: list[float] | None = None
-    knobs: dict[str, float | int] | None = None
+    knobs: dict[str, float | int | str] | None = None
     more: dict[str, Any] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if self.more is not None and name in self.more:
             return self.more[name]
-        raise AttributeError(f"this decision has no {name!r}")
+        raise AttributeError(f'this decision has no field "{name}"')
 
     @property
     def id(self) -> str:
@@ -179,6 +173,12 @@ def read_plain(content: bytes) -> dict[str, Any]:
     return _read(content, dict[str, Any])
 
 
+def read_forgotten(content: bytes, name: str) -> dict[str, int]:
+    """How many events of which models were forgotten: of the model itself, then of its copies."""
+    told = read_plain(content)
+    return {name: told["forgotten"], **told["copies"]}
+
+
 def _answer(told: dict[str, Any]) -> Answer:
     fields = {name: value for name, value in told.items() if name in _KNOWN}
     more = {name: value for name, value in told.items() if name not in _KNOWN}
@@ -224,6 +224,11 @@ def key_path(name: str, of: str) -> str:
     return f"{model_path(name)}/keys/{quote(of, safe='')}"
 
 
+def segments_path(name: str, by: str) -> str:
+    """Where the rewards of a model by the value of a field are."""
+    return f"{model_path(name)}/segments{_query(by=by)}"
+
+
 def token_path(id: str) -> str:
     """Where a token is."""
     return f"/v1/tokens/{quote(id, safe='')}"
@@ -258,9 +263,14 @@ def knobs_body(given: Any) -> dict[str, Any] | None:
     kinds = {Integer: "integer", Log: "log"}
     named = given.knobs if isinstance(given, Knobs) else given
     if not isinstance(named, Mapping):
-        raise InvalidArgument(f"knobs is {given!r}", 'give limits by name, e.g. {"ratio": [0, 1]}, or smidgen.Knobs')
+        raise InvalidArgument(
+            f"knobs is {given!r} and must be a mapping", 'give limits by name, e.g. {"ratio": [0, 1]}, or smidgen.Knobs'
+        )
     told: dict[str, Any] = {}
     for name, knob in named.items():
+        if isinstance(knob, Category):
+            told[name] = {"categories": list(knob.values)}
+            continue
         limits = [knob.low, knob.high] if isinstance(knob, (Linear, Log, Integer)) else knob
         told[name] = {kinds[type(knob)]: limits} if type(knob) in kinds else limits
     return told
@@ -279,7 +289,7 @@ def decision_body(
 ) -> Any:
     """The request for one decision, with an id of its own, so that it can be sent twice and decided once."""
     if (features is not None) + (given is not None) + (texts is not None) > 1:
-        raise InvalidArgument("features or drafts stand beside something else to decide on", "give one of them")
+        raise InvalidArgument("features or drafts are given together with candidates", "give one of them")
     subject = _subject(given, ids) if features is None else {"features": _features(features)}
     if texts is not None:
         subject = {"drafts": drafts_body(texts)}
@@ -329,7 +339,7 @@ def feedback_body(given: Mapping[str, Any]) -> bytes:
     said = {name: value for name, value in given.items() if value is not None}
     if len(said) != 1:
         told = f" ({', '.join(said)})" if said else ""
-        raise InvalidArgument(f"{len(said)} kinds of feedback were given{told}", "give one, e.g. clicked=[…]")
+        raise InvalidArgument(f"{len(said)} kinds of feedback were given{told}", "give exactly one, e.g. clicked=[…]")
     return encode(said)
 
 
@@ -342,7 +352,7 @@ def drafts_body(given: Any) -> list[dict[str, Any]]:
     if isinstance(given, Mapping):
         return [{"id": id, **_draft(each)} for id, each in given.items()]
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise InvalidArgument(f"the drafts are a {type(given).__name__}", "give a dict from id to text")
+        raise InvalidArgument(f"drafts is a {type(given).__name__}", "give a dict from id to text")
     return [{"id": place, **_draft(each)} for place, each in enumerate(given)]
 
 
@@ -397,7 +407,7 @@ def _features(given: Any) -> Any:
         numbers = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidFeatures(
-            f"the features are {given!r}", "give numbers by position, or a record: a dict by name"
+            f"features is {given!r}", "give a sequence of numbers, or a record: a dict by name"
         ) from error
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise InvalidFeatures(
@@ -415,7 +425,7 @@ def _record(given: Any, path: str) -> dict[str, Any]:
 def _said(value: Any, path: str) -> Any:
     found = plain(value)
     if isinstance(found, float) and not np.isfinite(found):
-        raise InvalidFeatures(f"{path} is {found}", "give a finite number, or None where it is not known")
+        raise InvalidFeatures(f"{path} is {found}", "give a finite number, or None if the value is not known")
     if isinstance(found, Mapping):
         return _record(found, path)
     return [_said(each, f"{path}[{i}]") for i, each in enumerate(found)] if isinstance(found, list) else found
@@ -442,81 +452,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "to_record"):
         return {"type": type(value).__name__, **value.to_record()}
     raise InvalidArgument(f"a {type(value).__name__} cannot be sent", "give numbers, names, lists and dicts")
-
-
-AGAIN = frozenset({429, 502, 503, 504})
-_PASSING = ("busy", "storage_failed")
-LOST = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
-_dice = secrets.SystemRandom()
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """Exponential backoff with jitter.
-
-    Attributes
-    ----------
-    retries
-        How many attempts after the first.
-    first, longest
-        The wait before the first retry, which doubles each time, and its limit, in seconds.
-    """
-
-    retries: int = 4
-    first: float = 0.1
-    longest: float = 5.0
-
-    def after_loss(self, attempt: int, error: httpx.TransportError) -> float:
-        """Seconds to wait after a connection that failed; gives up when there were enough attempts."""
-        if attempt >= self.retries or not isinstance(error, LOST):
-            what = str(error) or type(error).__name__
-            raise Unreachable(f"no answer after {attempt + 1} attempts: {what}") from error
-        return self._wait(attempt)
-
-    def after_refusal(self, attempt: int, response: httpx.Response) -> float:
-        """Seconds to wait after "not now"; gives up with the refusal itself."""
-        if attempt >= self.retries:
-            raise refusal(response.status_code, response.content)
-        return max(self._wait(attempt), _retry_after(response.headers.get("retry-after", "")))
-
-    def _wait(self, attempt: int) -> float:
-        return min(self.longest, self.first * 2.0**attempt) * _dice.uniform(0.5, 1.0)
-
-
-def content_of(response: httpx.Response) -> bytes:
-    """The content of a reply that is no refusal."""
-    if response.is_success:
-        return response.content
-    raise refusal(response.status_code, response.content)
-
-
-def read_event(line: bytes) -> dict[str, Any]:
-    """An event of a log that is read.
-
-    The last line of a log that cannot be read to its end is an error instead: one that passes counts as a lost
-    connection, any other is raised.
-    """
-    found: dict[str, Any] = read_plain(line)
-    if "seq" not in found and "error" in found:
-        error = refusal(500, line)
-        raise httpx.RemoteProtocolError(error.problem) if error.code in _PASSING else error
-    return found
-
-
-def service_url(url: str) -> httpx.URL:
-    """The service's address, checked."""
-    try:
-        parsed = httpx.URL(url)
-    except (httpx.InvalidURL, TypeError) as error:
-        raise ServiceError(400, "bad_address", f"the address is {url!r}: {error}", _EXAMPLE) from error
-    if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise ServiceError(400, "bad_address", f"the address is {url!r}", _EXAMPLE)
-    return parsed
-
-
-_EXAMPLE = 'give one like "http://127.0.0.1:8470"'
-
-
-def _retry_after(header: str) -> float:
-    """What Retry-After asks for, if it is in seconds; at most a minute."""
-    return min(60.0, float(header)) if header.isascii() and header.isdigit() else 0.0

@@ -67,7 +67,7 @@ class Table:
         if target is not None:
             checks.one_of("target", target, {"standard": 0, "range": 0})
             if self.task == "classification":
-                raise InvalidArgument(f"target is {target!r} but the labels are ±1", "leave target out")
+                raise InvalidArgument(f"target is {target!r} but the labels are ±1", "omit target")
             y = _scale(y[:, None], target)[:, 0]
         return replace(self, X=X, y=y)
 
@@ -363,7 +363,7 @@ class Ratings:
         return self.items[mine], self.ratings[mine]
 
     def only_users(self, users: Any) -> Ratings:
-        """Keep these users (indices), numbered anew in the given order, over the same items."""
+        """Keep these users (indices), numbered again in the given order, over the same items."""
         picked = np.asarray(users, np.int64)
         number = np.full(self.n_users, -1)
         number[picked] = np.arange(len(picked))
@@ -499,7 +499,7 @@ class Frames:
         return self.select(np.isin(self.speaker, [self.speakers.index(name) for name in names]))
 
     def of_classes(self, *names: str) -> Frames:
-        """Only the frames of these classes, numbered anew in the given order."""
+        """Only the frames of these classes, numbered again in the given order."""
         for name in names:
             checks.one_of("class", name, dict.fromkeys(self.classes))
         number = np.full(len(self.classes), -1)
@@ -514,7 +514,9 @@ class Frames:
         """
         w = checks.whole("width", width, "give an odd number of frames, e.g. 7")
         if w % 2 == 0:
-            raise InvalidArgument(f"width is {w} and must be odd", "the frame itself stands in the middle: 1, 3, 5, 7")
+            raise InvalidArgument(
+                f"width is {w} and must be odd", "the frame itself is in the middle: give 1, 3, 5 or 7"
+            )
         at = np.arange(len(self))
         change = np.flatnonzero(np.diff(self.recording)) + 1
         run = np.searchsorted(change, at, side="right")

@@ -62,7 +62,7 @@ def ranking_stream(
     w_star = _unit(rng, d)
     features = rng.normal(size=(n, m, d)) / np.sqrt(d)
     utility = features @ w_star * np.sqrt(d)
-    noisy = utility + checks.number("noise", noise, "leave it out for 0.5", at_least=0.0) * rng.normal(size=(n, m))
+    noisy = utility + checks.number("noise", noise, "omit it for 0.5", at_least=0.0) * rng.normal(size=(n, m))
     cuts = np.quantile(noisy, [0.5, 0.75, 0.9, 0.97])
     labels = np.searchsorted(cuts, noisy)
     features.flags.writeable = False
@@ -327,7 +327,7 @@ class RankedQueries:
 
         With ``ridge`` > 0 that much is added to the diagonal of XᵀX. With 0 the shortest of all best fits is taken.
         """
-        penalty = checks.number("ridge", ridge, "leave it out for plain least squares", at_least=0.0)
+        penalty = checks.number("ridge", ridge, "omit it for plain least squares", at_least=0.0)
         if penalty == 0.0:
             return np.asarray(np.linalg.lstsq(self.X, self.labels.astype(np.float64), rcond=None)[0])
         gram = self.X.T @ self.X + penalty * np.eye(self.dim)

@@ -94,16 +94,16 @@ def _named(learners: Any) -> dict[str, Learner]:
         given = list(learners)
         named = {type(learner).__name__: learner for learner in given}
         if len(named) < len(given):
-            raise InvalidArgument("two of the learners are of the same class", hint)
+            raise InvalidArgument("two of the learners have the same class", hint)
     else:
         raise InvalidArgument(f"the learners are a {type(learners).__name__}", hint)
     if not named:
         raise InvalidArgument("there are no learners to compare", hint)
     for name, learner in named.items():
         if not isinstance(name, str) or not isinstance(learner, Learner):
-            raise InvalidArgument(f"the learner called {name!r} is a {type(learner).__name__}", hint)
+            raise InvalidArgument(f"learners[{name!r}] is a {type(learner).__name__}", hint)
     if len({id(learner) for learner in named.values()}) < len(named):
-        raise InvalidArgument("the same learner stands under two names", "give each name a learner of its own")
+        raise InvalidArgument("two names refer to the same learner", "give each name its own learner")
     return named
 
 

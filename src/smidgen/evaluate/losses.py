@@ -163,11 +163,12 @@ class RowLosses(PointLosses):
         """Refuse a space of another dimension, and more rounds than rows."""
         if space.dim != self.Z.shape[1]:
             raise InvalidArgument(
-                f"the space has dim={space.dim} and a round has {self.Z.shape[1]} features", "give as many of both"
+                f"the space has dim={space.dim} and a round has {self.Z.shape[1]} features",
+                "give the same number of features to both",
             )
         if rounds is not None and not 1 <= rounds <= len(self):
             raise InvalidArgument(
-                f"rounds is {rounds} and there are {len(self)}", "play the stream again from the start"
+                f"rounds is {rounds} and the stream has {len(self)}", "play the stream again from the start"
             )
 
     def _spread(self, space: Space) -> tuple[FloatArray, FloatArray]:
@@ -330,13 +331,13 @@ class Repeated(PointLosses):
                 f"f is {f!r} and must be callable", "give a function of a point, e.g. lambda x: x @ x"
             )
         self._f, self._gradient = f, gradient
-        self._rounds = None if rounds is None else checks.whole("rounds", rounds, "leave it out if unknown")
-        self._F = None if bound is None else checks.number("bound", bound, "leave it out if unknown", above=0.0)
-        self._G = None if lipschitz is None else checks.number("lipschitz", lipschitz, "leave it out", at_least=0.0)
+        self._rounds = None if rounds is None else checks.whole("rounds", rounds, "omit it if unknown")
+        self._F = None if bound is None else checks.number("bound", bound, "omit it if unknown", above=0.0)
+        self._G = None if lipschitz is None else checks.number("lipschitz", lipschitz, "omit it", at_least=0.0)
 
     def __len__(self) -> int:
         if self._rounds is None:
-            raise InvalidArgument("nobody has said how many rounds", "give rounds=, here or to smidgen.tune")
+            raise InvalidArgument("the number of rounds is not known", "give rounds=, here or to smidgen.tune")
         return self._rounds
 
     def __call__(self, t: int, x: FloatArray) -> float:

@@ -7,9 +7,9 @@ have shown a list that another one has shown. Exported as `smidgen.offline`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,19 +20,26 @@ from smidgen.errors import InvalidArgument
 from smidgen.evaluate.confidence import (
     FEW,
     Estimate,
+    Terms,
     as_actions,
     as_alpha,
     as_numbers,
     as_policy,
     as_propensities,
-    asymptotic,
-    mean_between,
-    ratio_between,
     same_length,
+    single_look,
+    two_sided,
 )
 
 
-def ips(rewards: Any, propensities: Any, target: Any, *, alpha: float = 0.05, bound: float | None = None) -> Estimate:
+def ips(
+    rewards: Any,
+    propensities: Any,
+    target: Any,
+    *,
+    alpha: float = 0.05,
+    bound: float | Sequence[float] | FloatArray | None = None,
+) -> Estimate:
     """Inverse propensity scoring: the mean of r·π/p (Horvitz and Thompson 1952). Unbiased; noisy where p is small.
 
     Parameters
@@ -46,8 +53,15 @@ def ips(rewards: Any, propensities: Any, target: Any, *, alpha: float = 0.05, bo
     alpha
         The interval fails with this probability, whenever one looks.
     bound
-        The largest weight π/p that could have come: 1/p of the rarest choice. Left out, the smallest propensity in the
-        log is taken for it, which is right if that is what the floor of the old policy was.
+        W: the largest weight that could have been drawn, max over the candidates of π/p. One number for all rounds, or
+        one per round (`largest_weights`). It must come from the probabilities of each round, not from the weights
+        that were drawn. A weight above it is refused. The interval of `ips` holds without it.
+
+    Notes
+    -----
+    **Interval** The terms r·w and (1 − r)·w are not negative, and E[w] = 1: a lower end of the mean of the second is 1
+    minus an upper end of the mean of the first. Neither needs a bound on the weights (`smidgen.evaluate.confidence`).
+    It is for the mean, over the rounds, of what the new policy would have earned, given what came before each round.
 
     Examples
     --------
@@ -56,24 +70,30 @@ def ips(rewards: Any, propensities: Any, target: Any, *, alpha: float = 0.05, bo
     >>> shown_twice_as_often.value, shown_twice_as_often.effective
     (1.0, 100.0)
     """
-    r, w, a, most = _weighted(rewards, propensities, target, alpha, bound)
-    terms = r * w
-    enough = int(np.count_nonzero(terms)) >= FEW
-    low, high = mean_between(terms / most, a) if enough else (0.0, 1.0)
-    if enough:
-        low, high = min(1.0, low * most), min(1.0, high * most)
-    return Estimate(float(terms.mean()), low, high, effective_sample_size(w), len(r), enough)
+    log = _weighted(rewards, propensities, target, alpha, bound)
+    terms = log.r * log.w
+    return log.estimate(float(terms.mean()), terms, *sides_of_ips(log.r, log.w))
 
 
-def snips(rewards: Any, propensities: Any, target: Any, *, alpha: float = 0.05, bound: float | None = None) -> Estimate:
-    """The same divided by the mean weight (Swaminathan and Joachims 2015): a little bias, much less noise.
+def snips(
+    rewards: Any,
+    propensities: Any,
+    target: Any,
+    *,
+    alpha: float = 0.05,
+    bound: float | Sequence[float] | FloatArray | None = None,
+) -> Estimate:
+    """Self-normalized IPS: the same divided by the mean weight (Swaminathan and Joachims 2015). Less noise, some bias.
 
-    The value lies within the rewards that were seen. The interval is that of the m with E[w·(r − m)] = 0, by betting.
+    The value lies within the rewards that were seen.
 
     Parameters
     ----------
-    rewards, propensities, target, alpha, bound
+    rewards, propensities, target, alpha
         As in `ips`.
+    bound
+        As in `ips`. Given, the interval uses c·(1 − w) as a control variate, c the self-normalized mean of the rounds
+        before, and is narrower. Left out, the interval is that of `ips`.
 
     Examples
     --------
@@ -81,18 +101,16 @@ def snips(rewards: Any, propensities: Any, target: Any, *, alpha: float = 0.05, 
     >>> offline.snips([1, 0, 1, 1] * 50, [0.5] * 200, [1, 0, 0, 0] * 50).value
     1.0
     """
-    r, w, a, most = _weighted(rewards, propensities, target, alpha, bound)
-    enough = int(np.count_nonzero(w)) >= FEW
-    low, high = ratio_between(w / most, r, a) if enough else (0.0, 1.0)
-    total = float(w.sum())
-    value = float((r * w).sum()) / total if total > 0.0 else 0.0
-    return Estimate(value, low, high, effective_sample_size(w), len(r), enough)
+    log = _weighted(rewards, propensities, target, alpha, bound)
+    total = float(log.w.sum())
+    value = float((log.r * log.w).sum()) / total if total > 0.0 else 0.0
+    return log.estimate(value, log.w, *sides_of_snips(log.r, log.w, log.most))
 
 
-def direct(target: Any, predicted: Any, *, alpha: float = 0.05, n0: int = 100) -> Estimate:
-    """The direct method: the mean of Σ_k π_k·f_k, what a model of the rewards predicts. No noise of weights.
+def direct(target: Any, predicted: Any) -> Estimate:
+    """Return the direct method: the mean of Σ_k π_k·f_k, what a model of the rewards predicts. No noise of weights.
 
-    **The interval knows nothing of the model's own error**: it is that of the mean prediction over the contexts.
+    **There is no interval**: nothing in the predictions says how wrong the model is. ``low`` and ``high`` are NaN.
 
     Parameters
     ----------
@@ -100,20 +118,23 @@ def direct(target: Any, predicted: Any, *, alpha: float = 0.05, n0: int = 100) -
         The probabilities of all candidates under the new policy, n × K.
     predicted
         The rewards that a model predicts, n × K; cut to [0, 1].
-    alpha, n0
-        As in `confidence_sequence`.
 
     Examples
     --------
     >>> from smidgen import offline
-    >>> offline.direct([[0.5, 0.5], [0.0, 1.0]], [[0.2, 0.4], [0.1, 0.5]]).value
-    0.4
+    >>> offline.direct([[0.5, 0.5], [0.0, 1.0]], [[0.2, 0.4], [0.1, 0.5]])
+    Estimate(value=0.4, low=nan, high=nan, effective=2.0, n=2, enough=True, single_low=nan, single_high=nan)
     """
     policy, f = as_policy("target", target), _predictions(predicted)
     same_length(target=policy, predicted=f)
     if policy.shape != f.shape:
         raise InvalidArgument(f"target is {policy.shape} and predicted {f.shape}", "give both for the same candidates")
-    return asymptotic((policy * f).sum(axis=1), as_alpha(alpha), checks.whole("n0", n0, "give a number of values"))
+    return no_interval((policy * f).sum(axis=1))
+
+
+def no_interval(values: FloatArray) -> Estimate:
+    """Return a mean without an interval."""
+    return Estimate(float(values.mean()), math.nan, math.nan, float(len(values)), len(values))
 
 
 def doubly_robust(
@@ -124,7 +145,7 @@ def doubly_robust(
     predicted: Any,
     *,
     alpha: float = 0.05,
-    bound: float | None = None,
+    bound: float | Sequence[float] | FloatArray | None = None,
 ) -> Estimate:
     """The direct method, corrected by weighted residuals (Dudík, Langford and Li 2011): Σ_k π_k·f_k + w·(r − f_shown).
 
@@ -132,8 +153,10 @@ def doubly_robust(
 
     Parameters
     ----------
-    rewards, propensities, alpha, bound
+    rewards, alpha
         As in `ips`.
+    propensities
+        The probability of what was shown, or those of all candidates, n × K. From these the bound follows.
     actions
         Which candidate was shown.
     target
@@ -141,6 +164,9 @@ def doubly_robust(
     predicted
         The rewards that a model predicts, n × K; cut to [0, 1]. It must not have been fitted to these very rounds, or
         only to those before each.
+    bound
+        As in `ips`. Known, the interval uses the predictions; left out, and with the propensities of what was shown
+        only, it is that of `ips`.
 
     Examples
     --------
@@ -154,9 +180,15 @@ def doubly_robust(
     shown = as_actions(actions, f.shape[1])
     n = same_length(target=policy, actions=shown)
     every = np.arange(n)
-    r, w, a, most = _weighted(rewards, propensities, policy[every, shown], alpha, bound)
-    same_length(rewards=r, actions=shown)
-    return _corrected(r, w, (policy * f).sum(axis=1), f[every, shown], a, most)
+    if np.ndim(propensities) == 2:
+        logged = as_policy("propensities", propensities)
+        if logged.shape != policy.shape:
+            raise InvalidArgument(f"propensities is {logged.shape} and target {policy.shape}", "give both for all")
+        bound = largest_weights(logged, policy) if bound is None else bound
+        propensities = logged[every, shown]
+    log = _weighted(rewards, propensities, policy[every, shown], alpha, bound)
+    same_length(rewards=log.r, actions=shown)
+    return _corrected(log, (policy * f).sum(axis=1), f[every, shown])
 
 
 def doubly_robust_by_terms(
@@ -167,9 +199,9 @@ def doubly_robust_by_terms(
     predicted: Any,
     *,
     alpha: float = 0.05,
-    bound: float | None = None,
+    bound: float | Sequence[float] | FloatArray | None = None,
 ) -> Estimate:
-    """The same of rounds whose numbers of candidates differ, from what each round comes to.
+    """Estimate the same for rounds whose numbers of candidates differ, from the sums of each round.
 
     Parameters
     ----------
@@ -186,22 +218,105 @@ def doubly_robust_by_terms(
     >>> doubly_robust_by_terms([1.0, 0.0], [0.5, 0.5], [1.0, 0.0], [0.9, 0.9], [0.9, 0.1]).value
     1.0
     """
-    r, w, a, most = _weighted(rewards, propensities, target, alpha, bound)
+    log = _weighted(rewards, propensities, target, alpha, bound)
     expectation, f = as_numbers("expected", expected, 0.0, 1.0), as_numbers("predicted", predicted, 0.0, 1.0)
-    same_length(rewards=r, expected=expectation, predicted=f)
-    return _corrected(r, w, expectation, f, a, most)
+    same_length(rewards=log.r, expected=expectation, predicted=f)
+    return _corrected(log, expectation, f)
 
 
-def _corrected(
-    r: FloatArray, w: FloatArray, expected: FloatArray, predicted: FloatArray, alpha: float, most: float
-) -> Estimate:
-    """The direct method with weighted residuals, in [−most, 1 + most] each."""
-    terms = expected + w * (r - predicted)
-    enough = int(np.count_nonzero(w)) >= FEW
-    low, high = mean_between(np.clip((terms + most) / (1.0 + 2.0 * most), 0.0, 1.0), alpha) if enough else (0.0, 1.0)
-    if enough:
-        low, high = (min(1.0, max(0.0, end * (1.0 + 2.0 * most) - most)) for end in (low, high))
-    return Estimate(float(terms.mean()), low, high, effective_sample_size(w), len(r), enough)
+def _corrected(log: _Weighted, expected: FloatArray, predicted: FloatArray) -> Estimate:
+    """Estimate the direct method with weighted residuals."""
+    value = float((expected + log.w * (log.r - predicted)).mean())
+    return log.estimate(value, log.w, *sides_of_doubly_robust(log.r, log.w, expected, predicted, log.most))
+
+
+# The two sides of each interval: terms whose mean is the value, and terms whose mean is 1 minus the value. ``mass`` is
+# the target's probability of what the log could show at all: 1, unless some candidates had propensity 0. What these
+# would have earned is not known; the interval allows for anything from 0 to 1.
+
+
+def sides_of_ips(r: FloatArray, w: FloatArray) -> tuple[Terms, Terms]:
+    """Return the terms of both ends: r·w and (1 − r)·w."""
+    return Terms(r * w), Terms((1.0 - r) * w)
+
+
+def sides_of_snips(
+    r: FloatArray, w: FloatArray, most: FloatArray, mass: FloatArray | float = 1.0
+) -> tuple[Terms, Terms]:
+    """Return the terms of both ends, with the control variate c·(1 − w)."""
+    c = np.empty(len(r))
+    c[0] = 0.5
+    c[1:] = (0.5 + np.cumsum(r * w)[:-1]) / (1.0 + np.cumsum(w)[:-1])
+    below, above = sides_of_ips(r, w)
+    rest, reach = mass - w, np.maximum(most - mass, 0.0)
+    return below._replace(adjust=c * rest, reach=c * reach), above._replace(
+        adjust=(1.0 - c) * rest, reach=(1.0 - c) * reach
+    )
+
+
+def sides_of_doubly_robust(
+    r: FloatArray,
+    w: FloatArray,
+    expected: FloatArray,
+    predicted: FloatArray,
+    most: FloatArray,
+    mass: FloatArray | float = 1.0,
+) -> tuple[Terms, Terms]:
+    """Return the terms of both ends, with the control variate Σ_k π_k·f_k − w·f_shown."""
+    below, above = sides_of_ips(r, w)
+    other = mass - expected
+    return below._replace(adjust=expected - w * predicted, reach=np.maximum(most - expected, 0.0)), above._replace(
+        adjust=other - w * (1.0 - predicted), reach=np.maximum(most - other, 0.0)
+    )
+
+
+def sides_of_difference(r: FloatArray, w: FloatArray) -> tuple[Terms, Terms]:
+    """Return the terms of both ends of what the target would have earned beyond what was earned, E[(w − 1)·r].
+
+    The second are of 1 − E[(w − 1)·r] − 1, so the upper end is minus a lower end of E[(w − 1)·(1 − r)].
+    """
+    return Terms((w - 1.0) * r, floor=1.0), Terms((w - 1.0) * (1.0 - r), floor=1.0)
+
+
+def largest_weights(propensities: Any, target: Any) -> FloatArray:
+    """Return W of each round: the largest π/p over the candidates that the log could have shown.
+
+    Parameters
+    ----------
+    propensities, target
+        The probabilities of all candidates, n × K: those that were drawn from, and those of the new policy.
+
+    Examples
+    --------
+    >>> from smidgen import offline
+    >>> offline.largest_weights([[0.98, 0.02], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]).tolist()
+    [50.0, 1.0]
+    """
+    p, policy = as_policy("propensities", propensities), as_policy("target", target)
+    if p.shape != policy.shape:
+        raise InvalidArgument(f"propensities is {p.shape} and target {policy.shape}", "give both for all candidates")
+    with np.errstate(over="ignore"):
+        weights = np.divide(policy, p, out=np.zeros_like(p), where=p > 0.0)
+    largest: FloatArray = weights.max(axis=1)
+    return largest
+
+
+class _Weighted(NamedTuple):
+    """Checked rewards, weights, α, and the largest weight of each round (infinity where it is not known)."""
+
+    r: FloatArray
+    w: FloatArray
+    alpha: float
+    most: FloatArray
+
+    def estimate(self, value: float, counted: FloatArray, below: Terms, above: Terms) -> Estimate:
+        """Return an estimate with both intervals, if enough of the counted terms are not zero."""
+        n, effective = len(self.r), effective_sample_size(self.w)
+        if int(np.count_nonzero(counted)) < FEW:
+            return Estimate(value, 0.0, 1.0, effective, n, enough=False)
+        low, high = two_sided(below, above, self.alpha)
+        once = single_look(below, above, self.alpha)
+        return Estimate(value, float(low[0]), float(high[0]), effective, n, True, *once)
 
 
 def effective_sample_size(weights: FloatArray) -> float:
@@ -211,18 +326,24 @@ def effective_sample_size(weights: FloatArray) -> float:
 
 
 def _weighted(
-    rewards: Any, propensities: Any, target: Any, alpha: float, bound: float | None
-) -> tuple[FloatArray, FloatArray, float, float]:
-    """Rewards, weights, α, and the largest weight there can be."""
+    rewards: Any, propensities: Any, target: Any, alpha: float, bound: float | Sequence[float] | FloatArray | None
+) -> _Weighted:
     r, p, pi = as_numbers("rewards", rewards, 0.0, 1.0), as_propensities(propensities), _shown(target)
-    same_length(rewards=r, propensities=p, target=pi)
+    n = same_length(rewards=r, propensities=p, target=pi)
     with np.errstate(over="ignore"):
         w = pi / p
-    hint = "give the largest weight there can be: 1 over the smallest propensity"
-    most = 1.0 / max(float(p.min()), 1e-300) if bound is None else checks.number("bound", bound, hint, above=0.0)
-    if not np.isfinite(w).all() or w.max() > most * (1.0 + 1e-9):
-        raise InvalidArgument(f"bound is {most:g} and a weight is {w.max():g}", hint)
-    return r, np.minimum(w, most), as_alpha(alpha), most
+    hint = "give the largest weight that could have been drawn: 1 over the smallest propensity"
+    if bound is None:
+        most = np.full(n, np.inf)
+    elif np.ndim(bound) == 0:
+        most = np.full(n, checks.number("bound", bound, hint, above=0.0))
+    else:
+        most = as_numbers("bound", bound, 0.0, math.inf)
+        same_length(rewards=r, bound=most)
+    if not np.isfinite(w).all() or (w > most * (1.0 + 1e-9)).any():
+        worst = int(np.argmax(w - np.where(np.isinf(most), 0.0, most)))
+        raise InvalidArgument(f"bound is {most[worst]:g} and a weight is {w[worst]:g}", hint)
+    return _Weighted(r, np.minimum(w, most), as_alpha(alpha), most)
 
 
 def _shown(target: Any) -> FloatArray:

@@ -74,7 +74,7 @@ class RegretMeter:
         elif not isinstance(learner, Coactive):
             verdict = Verdict(None, f"no theorem for a {type(learner).__name__}")
         elif learnt_before:
-            why = f"the theorems begin with a fresh learner, and this one had learnt {learnt_before} rounds"
+            why = f"the theorems require a fresh learner, and this one had already learned {learnt_before} rounds"
             verdict = Verdict(None, why)
         else:
             told = Measured(
@@ -186,7 +186,7 @@ def play_user(
 ) -> History:
     """Decide, ask the user, learn; and measure, if there is a utility."""
     if rounds is not None:
-        checks.whole("rounds", rounds, "leave it out for all")
+        checks.whole("rounds", rounds, "omit it for all")
     if not isinstance(learner, Presenting):
         return _history(learner, _asked(learner, islice(contexts_of(stream), rounds), user, progress))
     known = measure.known(user, stream)
@@ -277,7 +277,7 @@ def _history(learner: Learner, asked: list[tuple[Decision, Any]]) -> History:
 
 
 def _heard(loop: str, kinds: tuple[str, ...], feedback: list[Any]) -> dict[str, Any]:
-    """Feedback that is a number, under its name: rewards, or losses. Right counts as 1 beside rewards, wrong as 0."""
+    """Feedback that is a number, under its name: rewards, or losses. Right counts as 1 next to rewards, wrong as 0."""
     if loop == "tune" and "loss" in kinds:
         return {"losses": _numbers(feedback)}
     if "reward" not in kinds or loop not in ("choose", "label"):
@@ -315,7 +315,7 @@ def play_labelled(learner: Learner, stream: Any) -> History:
         return _rewarded(learner, items, np.asarray(rewards, dtype=np.float64), available)
     if not {"label", "filter"} & set(loops):
         raise InvalidArgument(
-            f"a {type(learner).__name__} needs somebody who answers, and no user was given",
+            f"a {type(learner).__name__} needs feedback, and no user was given",
             "give play(learner, contexts, user), e.g. a user of smidgen.users; or for the tune loop smidgen.losses",
         )
     X, y = _examples(stream, vectorizer_of(learner) is not None)
@@ -378,7 +378,7 @@ def _filtered(learner: Learner, X: Any, y: Any) -> History:
 
 
 def _rewarded(learner: Learner, items: Any, rewards: Any, available: Any) -> History:
-    """Rewards by the two verbs; items are candidates of records, or rows: the same in every round, or anew in each."""
+    """Rewards by the two verbs; items are candidates of records, or rows: the same in every round, or again in each."""
     if rewards.ndim != 2:
         raise InvalidArgument(f"rewards has shape {rewards.shape}", "give a row per round, a number per candidate")
     T, K = rewards.shape
@@ -413,7 +413,7 @@ def _rows(items: Any, t: int, T: int, K: int) -> Any:
 def _together(X: Any, y: list[Any]) -> list[tuple[Any, Any]]:
     contexts = list(contexts_of(X))
     if len(contexts) != len(y):
-        raise InvalidArgument(f"X has {len(contexts)} rows and y {len(y)} labels", "give one label per row")
+        raise InvalidArgument(f"X has {len(contexts)} rows and y has {len(y)} labels", "give one label per row")
     return list(zip(contexts, y, strict=True))
 
 
@@ -429,7 +429,7 @@ def play_losses(
         raise InvalidArgument(
             "the learner has Knobs, and losses here are of arrays", "give it a Box, or play it with a user"
         )
-    T = len(loss) if rounds is None else checks.whole("rounds", rounds, "leave it out for all")
+    T = len(loss) if rounds is None else checks.whole("rounds", rounds, "omit it for all")
     loss.check(learner.space, T)
     N = learner.space.dim
     points, base = np.empty((T, N)), np.empty((T, N))
@@ -538,9 +538,9 @@ def play(
     True
     """
     if not isinstance(learner, Learner):
-        raise InvalidArgument(f"play was given a {type(learner).__name__}", "give a learner first")
+        raise InvalidArgument(f"the first argument of play is a {type(learner).__name__}", "give a learner")
     if isinstance(stream, PointLosses):
-        _refuse(user, "a user was given with losses", "leave it out: the losses answer")
+        _refuse(user, "a user was given with losses", "omit it: the losses answer")
         _refuse_measures(learner, utility, alpha, loss)
         history = play_losses(learner, stream, rounds, progress)
     elif user is not None:

@@ -122,9 +122,9 @@ def examination(
        Section 5.3: swaps of the first place with another.
     .. [2] F. Li, K. L. Morgan, A. M. Zaslavsky. Balancing covariates via propensity score weighting. JASA 113, 2018.
     """
-    wanted = checks.whole("places", places, "leave it out for 10", at_least=2, below=10_001)
+    wanted = checks.whole("places", places, "omit it for 10", at_least=2, below=10_001)
     p = checks.number("swap", swap, "give the learner's own, e.g. 0.5", above=0.0, at_most=1.0)
-    level = checks.number("confidence", confidence, "leave it out for 0.95", above=0.0, at_most=0.9999)
+    level = checks.number("confidence", confidence, "omit it for 0.95", above=0.0, at_most=0.9999)
     overlap = checks.one_of("weights", weights, WEIGHTS) == "overlap"
     looks = Looks(places=wanted, swap=p, overlap=overlap)
     for decision, feedback in log:
@@ -168,18 +168,21 @@ def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> Floa
     out = np.empty(pairs)
     if not isinstance(decision, Decision) or decision.log_propensity is None or decision.scores is None:
         raise InvalidArgument(
-            "the log holds a decision whose places were not drawn", "give those of PDGD, of 3PR or of FairPairs"
+            "the log holds a decision whose positions were not randomized", "give decisions of PDGD, 3PR or FairPairs"
         )
     order = _whole(decision.action)
     if decision.scores.shape != order.shape:
         raise InvalidArgument(
-            "the log holds a decision without a score per document", "give decisions as they were made"
+            "the log holds a decision without a score per document", "give decisions as the learner returned them"
         )
     if decision.teams is None:
         weigh_drawn(np.ascontiguousarray(decision.scores, np.float64), order, overlap, out)
     else:
         if swap == 1.0:
-            raise InvalidArgument("swap is 1.0 and every pair was swapped", "only swaps by chance can tell")
+            raise InvalidArgument(
+                "swap is 1.0 and every pair was swapped",
+                "give a log with swap below 1: only random swaps measure position bias",
+            )
         weigh_swapped(_whole(decision.greedy), order, _whole(decision.teams), swap, out)
     return out
 
@@ -244,8 +247,8 @@ def harvested(
     .. [1] A. Agarwal, I. Zaitsev, X. Wang, C. Li, M. Najork, T. Joachims. Estimating position bias without intrusive
        interventions. WSDM 2019.
     """
-    wanted = checks.whole("places", places, "leave it out for 10", at_least=2, below=10_001)
-    level = checks.number("confidence", confidence, "leave it out for 0.95", above=0.0, at_most=0.9999)
+    wanted = checks.whole("places", places, "omit it for 10", at_least=2, below=10_001)
+    level = checks.number("confidence", confidence, "omit it for 0.95", above=0.0, at_most=0.9999)
     kept = [(query, list(hits[:wanted]), _clicked(clicked, len(hits))) for query, hits, clicked in pages]
     seen = Counter((query, hit, place) for query, hits, _ in kept for place, hit in enumerate(hits))
     above, below = np.zeros((2, len(kept), wanted - 1))
@@ -268,7 +271,7 @@ def _share(n: int, other: int) -> float:
 
 def _clicked(places: Sequence[int], of: int) -> list[int]:
     if any(not checks.is_whole(place) or not 0 <= place < of for place in places):
-        raise InvalidArgument(f"the clicked places are {list(places)}", f"give places from 0 to {of - 1}")
+        raise InvalidArgument(f"the clicked positions are {list(places)}", f"give positions from 0 to {of - 1}")
     return sorted(set(places))
 
 
@@ -335,18 +338,20 @@ def position_ips(
     curve = _as_curve(read)
     checks.one_of("value", value, VALUES)
     count = checks.whole("n", n, "give the number of pages")
-    most = checks.number("clip", clip, "leave it out for 100", above=0.0)
+    most = checks.number("clip", clip, "omit it for 100", above=0.0)
     page, old, new = (_as_whole(name, given) for name, given in zip(_NAMES, (pages, places, new_places), strict=True))
     if not len(page) == len(old) == len(new):
         raise InvalidArgument(f"there are {len(page)}, {len(old)} and {len(new)} entries", "give one each per click")
     if len(page) and (page.min() < 0 or page.max() >= count or old.min() < 0):
-        raise InvalidArgument("a click is on no page or at no place", f"number pages 0 … {count - 1}, places from 0")
+        raise InvalidArgument(
+            "a click has an invalid page or position", f"number pages 0 … {count - 1} and positions from 0"
+        )
     worth = curve if value == "clicks" else 1.0 / np.log2(np.arange(2, len(curve) + 2))
     there = np.where((new >= 0) & (new < len(worth)), worth[np.clip(new, 0, len(worth) - 1)], 0.0)
     here = np.where(old < len(curve), curve[np.minimum(old, len(curve) - 1)], 0.0)
     weight = np.minimum(np.divide(there, here, out=np.full(len(here), most), where=here > 0.0), most)
     per_page: FloatArray = np.bincount(page, weight, minlength=count).astype(np.float64)
-    level = checks.number("confidence", confidence, "leave it out for 0.95", above=0.0, at_most=0.9999)
+    level = checks.number("confidence", confidence, "omit it for 0.95", above=0.0, at_most=0.9999)
     most = _range(worth, curve, most, old, per_page)
     enough = int(np.count_nonzero(per_page)) >= FEW
     low, high = mean_between(per_page / most, 1.0 - level) if enough else (0.0, 1.0)
@@ -424,6 +429,6 @@ def _as_curve(read: Any) -> FloatArray:
     curve = np.asarray(read)
     if curve.ndim != 1 or curve.dtype.kind not in "fiu" or not len(curve) or not (curve >= 0).all():
         raise InvalidArgument(
-            f"read is {read!r}", "give the chance that each place is looked at, the first place first"
+            f"read is {read!r}", "give the probability that users look at each position, from the first position on"
         )
     return curve.astype(np.float64)

@@ -172,7 +172,7 @@ class QueryTable:
         if labels._find == self.labels_of and self.labels is not None:
             found = self.labels
         elif labels._find is None and labels._fixed is None:
-            raise InvalidArgument("the user's labels are used up in order", "make it with labels=queries.labels_of")
+            raise InvalidArgument("the user has no labels left", "create it with labels=queries.labels_of")
         else:
             found = np.concatenate([labels(context) for context in self.contexts]).astype(np.float64)
         if isinstance(user, ClickUser):
@@ -193,8 +193,8 @@ def _as_starts(starts: Any, n: int) -> IntArray:
     whole = given.astype(np.int64)
     if whole[0] != 0 or whole[-1] != n or (np.diff(whole) < 1).any():
         raise InvalidArgument(
-            f"starts runs from {whole[0]} to {whole[-1]} and there are {n} documents",
-            f"let it rise from 0 to {n}, by one document or more per query",
+            f"starts goes from {whole[0]} to {whole[-1]} and there are {n} documents",
+            f"give increasing numbers from 0 to {n}, at least one document per query",
         )
     return whole
 
@@ -293,7 +293,7 @@ def play_rankings(
             f"the queries have {queries.dim} features and the learner has dim={learner.dim}",
             f"make a learner with dim={queries.dim}",
         )
-    if not hasattr(user, "person") or not written_for(user, "person", "__call__"):
+    if not hasattr(user, "compiled_user") or not written_for(user, "compiled_user", "__call__"):
         raise InvalidArgument(
             f"the user is a {type(user).__name__}",
             "give a StrictAlpha, NoisyDepth, ExpectedAlpha or one who clicks, or use smidgen.simulate",
@@ -307,13 +307,13 @@ def play_rankings(
     discounts = discounts_of(queries.top)
     X = learner.seen_features(queries.X, queries.starts) if isinstance(learner, RankLearner) else queries.X
     table = Queries(X, queries.starts, queries.labels_for(user), taste, truth, discounts)
-    kept = queries.top if shown is None else checks.whole("shown", shown, "leave it out to keep those that count")
+    kept = queries.top if shown is None else checks.whole("shown", shown, "omit it to keep those that count")
     record = Record(
         shown=np.full((len(numbers), kept), -1),
         utilities=np.empty((len(numbers) if len(truth) else 0, 2)),
     )
     silent = getattr(learner, "uninformative", 0)
-    before, stream = rng.bit_generator.state, _Stream(table, numbers, user.person(), record, rng)
+    before, stream = rng.bit_generator.state, _Stream(table, numbers, user.compiled_user(), record, rng)
     if not play(stream):
         rng.bit_generator.state = before
         raise NotFinite("a step of the stream leads to values that are not finite", "scale the features down")
@@ -334,7 +334,7 @@ def play_rankings(
 
 
 class _Stream(NamedTuple):
-    """All that a stream needs beside the learner."""
+    """All that a stream needs next to the learner."""
 
     table: Queries
     order: IntArray

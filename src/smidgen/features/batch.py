@@ -23,6 +23,7 @@ from smidgen.features.frames import Coded, frame_columns, is_frame
 from smidgen.features.names import NONE, UNKNOWN, CategoryIndex, Strings
 from smidgen.features.parse import ParsedRecords, Reader, RecordField, as_moment, refuse_many, shown
 from smidgen.features.state import VectorizerState
+from smidgen.features.words import CONSTANT
 
 Columns = NDArray[np.uint32]
 CSR = tuple[IntArray, NDArray[np.int32], FloatArray]
@@ -188,6 +189,8 @@ class ColumnEncoder:
         total = self.n * (len(self.ids) + len(every) + len(slots)) + len(words.ids)
         starts, laid, worth = np.empty(self.n + 1, np.int64), np.empty(total, np.int32), np.empty(total)
         filled = lay_sheet(ones, Numbers(values, places), words, memory.book.columns, starts, laid, worth)
+        if constant and len(words.starts):
+            worth[starts[:-1][np.diff(words.starts) > 0]] = CONSTANT
         return starts, laid[:filled], worth[:filled]
 
     def _words(self) -> WordColumns:

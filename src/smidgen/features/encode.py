@@ -28,7 +28,7 @@ from smidgen.features.crossing import (
 from smidgen.features.encoded import Encoded, lay_rows
 from smidgen.features.parse import ParsedRecords, Reader
 from smidgen.features.state import CONTEXT, VectorizerState
-from smidgen.features.words import NOTHING
+from smidgen.features.words import CONSTANT, NOTHING
 
 
 @lru_cache(maxsize=1024)
@@ -120,6 +120,14 @@ def _some(entries: list[tuple[int, int, float]]) -> Some:
     return Some(rows, ids, np.array([entry[2] for entry in old], np.float64), new)
 
 
+def _rows_with_words(g: ParsedRecords) -> IntArray:
+    """The rows whose texts have words."""
+    ends = [*(first for _, _, first in g.texts), len(g.terms)][1:]
+    found = [row for (_, row, first), end in zip(g.texts, ends, strict=True) if end > first]
+    wide = [np.flatnonzero(np.diff(block[1])) for block in g.wide.texts]
+    return np.unique(np.concatenate([np.array(found, np.int64), *wide]))
+
+
 class Encoder:
     """Encodes records and candidates by what memory knows; changes nothing but its own tables of known names."""
 
@@ -161,7 +169,10 @@ class Encoder:
 
     def _laid_at_once(self, g: ParsedRecords) -> EncodedRow | None:
         crossed = self._cross.pairs and self._cross.pairs != "auto"
-        return None if g.names or crossed or len(g.texts) > 1 else encode_one(g, self._memory, self._scale)
+        laid = None if g.names or crossed or len(g.texts) > 1 else encode_one(g, self._memory, self._scale)
+        if laid is not None and self._constant and len(laid.terms):
+            laid.values[0] = CONSTANT
+        return laid
 
     def _read(self, record: Any, later: bool) -> ParsedRecords:
         """What one record says, what it leaves out, and the constant; words of a text may be found later."""
@@ -283,6 +294,8 @@ class Encoder:
         rows, ids = np.concatenate([part.rows for part in parts]), np.concatenate([part.ids for part in parts])
         columns, values = self._memory.book.columns[ids], np.concatenate([part.values for part in parts])
         starts, indices, laid = lay_rows(g.row, rows, columns, values)
+        if self._constant and not settings.get("candidates"):
+            laid[starts[_rows_with_words(g)]] = CONSTANT  # its column is the first, and nobody else's
         slots, raw, numbers = every.slots, every.raw, [(place, number) for _, place, number in g.new_numbers]
         terms, new_terms = [i for i in g.terms if i >= 0], list(g.places.values())
         for block in g.wide.texts:

@@ -60,6 +60,9 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         How many numbers were clipped.
     ids, top
         Of candidates: their ids, and how many places of the ranking count (None: one item is to be chosen).
+    source
+        The record, or the candidates and their context, as JSON would say them, in MessagePack: they are encoded again
+        when they are learnt. None where the rows stay as they are.
     """
 
     dim: int
@@ -83,6 +86,7 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
     ids: tuple[str | int, ...] | None = None
     top: int | None = None
     candidates: bool = False
+    source: bytes | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Encoded) and same(self, other)
@@ -100,7 +104,7 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         """
         for name, place in zip(self.names, places, strict=True):
             if type(place) is not int or not 0 <= place < 3 * self.dim:
-                raise InvalidRecord(f"the name {name!r} has the place {place!r}", f"places lie below {3 * self.dim}")
+                raise InvalidRecord(f"the name {name!r} has the column {place!r}", f"columns are below {3 * self.dim}")
         found = [column_at(name, place, self.dim) for name, place in zip(self.names, places, strict=True)]
         return np.array(found, np.uint32)
 
@@ -130,20 +134,32 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
             new_terms=place[self.new_terms],
         )
 
+    def settled(self) -> Encoded:
+        """The same as rows that stay as they are."""
+        return self if self.source is None else structs.replace(self, source=None)
+
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild it."""
-        return {name: getattr(self, name) for name in self.__struct_fields__}
+        fields = {name: getattr(self, name) for name in self.__struct_fields__ if name != "source"}
+        return fields if self.source is None else {**fields, "source": np.frombuffer(self.source, np.uint8)}
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Encoded:
         """Rebuild from `to_record`, with every check: the bytes may come from anywhere."""
         try:
-            made = cls(**{name: fields[name] for name in cls.__struct_fields__})
+            source = (
+                np.asarray(fields["source"]).astype(np.uint8, casting="safe").tobytes() if "source" in fields else None
+            )
+            made = cls(**{name: fields[name] for name in cls.__struct_fields__ if name != "source"}, source=source)
             sound = _sound(made)
         except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
-            raise InvalidFeatures(f"the encoded record is not whole: {error!r}", "give what to_record gave") from error
-        if not sound or len(fields) != len(cls.__struct_fields__):
-            raise InvalidFeatures("the parts of the encoded record do not fit together", "give what to_record gave")
+            raise InvalidFeatures(
+                f"the encoded record is incomplete: {error!r}", "pass the value that to_record returned"
+            ) from error
+        if not sound or fields.keys() - {*cls.__struct_fields__}:
+            raise InvalidFeatures(
+                "the parts of the encoded record have different lengths", "pass the value that to_record returned"
+            )
         return made
 
 
@@ -190,6 +206,7 @@ def _sound(e: Encoded) -> bool:
         and all(_below(array, m) for array in (e.new_names, e.new_numbers, e.new_terms))
         and all(isinstance(name, str) for name in (*e.names, *e.texts))
         and isinstance(e.clipped, int)
+        and (e.source is None or isinstance(e.source, bytes))
         and isinstance(e.candidates, bool)
         and (e.ids is None or (len(e.ids) == n and all(isinstance(i, (str, int)) for i in e.ids)))
         and (e.top is None or (isinstance(e.top, int) and e.top >= 1))

@@ -59,7 +59,7 @@ def frame_columns(frame: Any, texts: frozenset[str], quick: bool = False) -> tup
     names = list(frame.columns)
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise InvalidFeatures(f"the frame has two columns called {twice!r}", "give every column a name of its own")
+        raise InvalidFeatures(f"the frame has two columns called {twice!r}", "give every column its own name")
     make = _pandas_column if _pandas(frame) else _polars_column
     return names, [make(frame[name], name in texts, quick) for name in names]
 

@@ -121,7 +121,7 @@ class FeatureNames:
         A place that another name has stays with that one; so does a name that has a place.
         """
         if not 0 <= place < self.capacity + self.dim:
-            raise InvalidRecord(f"the name {name!r} has the place {place}", f"places lie below {3 * self.dim}")
+            raise InvalidRecord(f"the name {name!r} has the column {place}", f"columns are below {3 * self.dim}")
         if place >= self.capacity:
             self.crowded[place - self.capacity] = True
             return

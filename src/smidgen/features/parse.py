@@ -80,6 +80,25 @@ def plain(value: Any) -> Any:
     return as_record(value) if structured and not isinstance(value, bytes) else value
 
 
+_PLAIN = frozenset((str, int, float, bool))
+
+
+def plain_record(value: Any) -> dict[str, Any]:
+    """A record with its values as JSON would say them, objects inside objects too."""
+    return {str(name): _plain(each) for name, each in as_record(value).items()}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or type(value) in _PLAIN:
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    found = plain(value)
+    return _plain(found) if found is not value and isinstance(found, (dict, list)) else found
+
+
 def _of_numpy(value: Any) -> Any:
     """A scalar of numpy's; a moment that is none is nothing."""
     if isinstance(value, (np.datetime64, np.timedelta64)):
@@ -110,8 +129,8 @@ def shown(value: Any) -> str:
 def refuse_many(path: str, fields: int) -> NoReturn:
     """Too many fields."""
     raise InvalidFeatures(
-        f"{path} has {fields:,} fields or more, and at most {limits.FIELDS:,} are taken",
-        "leave fields out, or give a matrix of features",
+        f"{path} has at least {fields:,} fields, and the limit is {limits.FIELDS:,}",
+        "remove fields, or give a matrix of features",
     )
 
 
@@ -119,7 +138,7 @@ def refuse_number(path: str, value: Any) -> NoReturn:
     """NaN, infinity, or far too large."""
     raise InvalidFeatures(
         f"{path} is {shown(value)}, and a number must be finite and within ±{limits.LARGEST:g}",
-        "say null where it is not known, or leave the field out",
+        "use null for a value that is not known, or remove the field",
     )
 
 
@@ -405,7 +424,7 @@ class Reader:
             if len(value) > limits.CATEGORY:
                 raise InvalidFeatures(
                     f"{field.path} is {shown(value)}, and a category has at most {limits.CATEGORY:,} characters",
-                    f"if it is a text, say text=({field.path!r},); else leave it out",
+                    f"if it is prose, set text=({field.path!r},); otherwise remove the field",
                 )
             moment = as_moment(value)
             if moment is not None:
@@ -424,7 +443,7 @@ class Reader:
         """Words and pairs of neighbours."""
         if len(value) > limits.TEXT:
             raise InvalidFeatures(
-                f"{field.path} is {shown(value)}, and a text has at most {limits.TEXT:,} characters", "cut it"
+                f"{field.path} is {shown(value)}, and a text has at most {limits.TEXT:,} characters", "shorten it"
             )
         if value.isascii():
             if into.later is None or field.strange or len(self.texts) > 1:
@@ -514,7 +533,7 @@ class Reader:
         if kind is dict:
             if depth >= limits.DEPTH:
                 raise InvalidFeatures(
-                    f"{field.path} is the {limits.DEPTH + 1}th object inside another",
+                    f"{field.path} is nested {limits.DEPTH + 1} levels deep",
                     f"flatten the record to {limits.DEPTH} levels",
                 )
             self.read(value, field.fields, f"{field.path}.", into, depth + 1)
@@ -529,7 +548,7 @@ class Reader:
         """A list of strings: a set of categories."""
         if len(values) > limits.LIST:
             raise InvalidFeatures(
-                f"{field.path} is a list of {len(values):,}, and at most {limits.LIST:,} are taken", "shorten it"
+                f"{field.path} is a list of {len(values):,}, and the limit is {limits.LIST:,}", "shorten it"
             )
         for k, value in enumerate(values):
             if not isinstance(value, str):
@@ -538,7 +557,7 @@ class Reader:
                     'write categories as strings, ["3", "7"], and numbers as an object, {"x": 3, "y": 7}',
                 )
         if field.words:
-            raise InvalidFeatures(f"{field.path} is a list, and was announced as a text", "give one string")
+            raise InvalidFeatures(f"{field.path} is a list, and the field is declared as text", "give one string")
         for value in dict.fromkeys(values):
             self._said(field, str(value), into)
 

@@ -62,15 +62,19 @@ class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
         given, values, dim = fields["indices"], np.asarray(fields["values"]), int(fields["dim"])
         if given is None:
             if values.shape != (dim,) or values.dtype.kind != "f":
-                raise InvalidFeatures(f"the row has not the {dim} values that it says", "give what to_record gave")
+                raise InvalidFeatures(f"the row does not have {dim} values", "pass the value that to_record returned")
             check_finite(values, "the row", "give finite numbers")
             return cls(_everything(dim), writable(values), dim)
         indices = np.asarray(given)
         fits = indices.ndim == 1 and indices.shape == values.shape and indices.dtype.kind in "iu"
         if not fits or values.dtype.kind != "f" or len(np.unique(indices)) != len(indices):
-            raise InvalidFeatures("the row's indices and values do not fit together", "give what to_record gave")
+            raise InvalidFeatures(
+                "the row has indices and values of different lengths", "pass the value that to_record returned"
+            )
         if len(indices) and not (indices.min() >= 0 and indices.max() < dim):
-            raise InvalidFeatures(f"the row has an index outside 0 … {dim - 1}", "give what to_record gave")
+            raise InvalidFeatures(
+                f"the row has an index outside 0 … {dim - 1}", "pass the value that to_record returned"
+            )
         check_finite(values, "the row", "give finite numbers")
         return cls(read_only(indices.astype(np.uint32, copy=False)), writable(values), dim)
 
@@ -119,7 +123,7 @@ def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = mat
         check_finite(row.values, "the features", _hint(dim))
         if unit or longest < math.inf:
             raise NotFinite(
-                f"the features are longer than {longest:g}", "scale them down; unit length is a good choice"
+                f"the norm of the features is above {longest:g}", "scale them down; unit length is a good choice"
             )
     return row
 

@@ -12,7 +12,9 @@ differences and unit columns of rows are below.
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -79,14 +81,14 @@ def in_order(data: Any, indices: Any, starts: Any, dim: int) -> Compressed:
     """Three arrays, checked: columns rise within each row, none of them twice. A ValueError says what does not fit."""
     values, where, bounds = np.asarray(data), np.asarray(indices), np.asarray(starts)
     if any(array.ndim != 1 for array in (values, where, bounds)) or len(where) != len(values) or not len(bounds):
-        raise ValueError("its values, columns and row starts do not fit together")
+        raise ValueError("its values, columns and row starts have different lengths")
     if (where.dtype.kind not in "iu" and len(where)) or bounds.dtype.kind not in "iu":
         raise ValueError("columns and row starts must be whole numbers")
     where, bounds = where.astype(np.int64), bounds.astype(np.int64)
     if bounds[0] != 0 or bounds[-1] != len(values) or (np.diff(bounds) < 0).any():
         raise ValueError("row starts must rise from 0 to the number of values")
     if len(where) and not (where.min() >= 0 and where.max() < dim):
-        raise ValueError("an index points outside")
+        raise ValueError("an index is out of range")
     parts = Compressed(values, where, bounds)
     row = parts.row_of_each()
     if ((np.diff(where) > 0) | (np.diff(row) > 0)).all():
@@ -117,10 +119,22 @@ LONGEST = 1e100
 LARGE, FEW = 10_000, 8
 
 
+NO_ARMS: NDArray[np.uint32] = np.empty(0, np.uint32)
+NO_ARMS.flags.writeable = False
+
+
+@lru_cache(maxsize=1024)
+def arm_names(ids: tuple[str | int, ...]) -> NDArray[np.uint32]:
+    """Names of candidates in one word each, never 0, for learners that know candidates by their ids."""
+    names = np.array([zlib.crc32(str(each).encode("utf-8", "surrogatepass")) or 1 for each in ids], np.uint32)
+    names.flags.writeable = False
+    return names
+
+
 class DenseRows:
     """An n × dim matrix whose rows describe candidates."""
 
-    __slots__ = ("_blocks", "_readings", "array", "offer", "shape")
+    __slots__ = ("_blocks", "_readings", "arms", "array", "offer", "shape")
 
     def __init__(self, array: FloatArray) -> None:
         self.array = array
@@ -130,6 +144,7 @@ class DenseRows:
         self.offer: Any = (
             None  #: for `smidgen.state.sqrt_ridge`: the same as compiled code reads it, once that was asked for
         )
+        self.arms: NDArray[np.uint32] = NO_ARMS  #: whose rows they are, as `arm_names` says it; nothing if not known
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """One inner product with ``w`` per row.
@@ -181,12 +196,13 @@ class DenseRows:
 class SparseRows:
     """The same as three arrays (compressed sparse rows)."""
 
-    __slots__ = ("data", "dim", "indices", "indptr", "offer", "shape")
+    __slots__ = ("arms", "data", "dim", "indices", "indptr", "offer", "shape")
 
     def __init__(self, data: FloatArray, indices: IntArray, indptr: IntArray, dim: int) -> None:
         self.data, self.indices, self.indptr, self.dim = data, indices, indptr, dim
         self.shape: tuple[int, int] = (len(indptr) - 1, dim)  #: number of rows, number of features
         self.offer: Any = None  #: as of dense rows
+        self.arms: NDArray[np.uint32] = NO_ARMS  #: as of dense rows
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """One inner product with ``w`` per row."""
@@ -323,7 +339,7 @@ def from_scipy(value: Any, name: str) -> SparseRows:
             len(where) and not (where.min() >= 0 and where.max() < size)
             for where, size in zip(value.coords, value.shape, strict=True)
         ):
-            raise ValueError("an index points outside")
+            raise ValueError("an index is out of range")
     except ValueError as error:
         raise InvalidFeatures(f"{name} is not a valid sparse matrix: {error}", hint) from error
     csr = value.tocsr(copy=True)

@@ -80,7 +80,7 @@ class Scaling:
     def reserve(self, count: int) -> None:
         """Let so many slots be taken, if only by nobody who is known."""
         if count > self._capacity:
-            raise InvalidRecord(f"a number has the slot {count - 1}", f"slots lie below {self._capacity}")
+            raise InvalidRecord(f"a number has the slot {count - 1}", f"slots are below {self._capacity}")
         if (first := len(self.paths)) < count:
             self._widen(count)
             self.paths += [HOLE] * (count - first)
@@ -117,12 +117,13 @@ Carried: TypeAlias = Sequence[tuple[int, str, int]]
 class VectorizerState:
     """All that changes, and only in `absorb`."""
 
-    __slots__ = ("book", "expected", "frequencies", "scaling")
+    __slots__ = ("book", "changes", "expected", "frequencies", "scaling")
 
     def __init__(self, dim: int, constant: bool) -> None:
         self.book = FeatureNames(dim, constant)
         self.scaling = Scaling(self.book.capacity)
         self.frequencies = Frequencies(self.book.capacity)
+        self.changes = 0  #: how often it has changed
         #: the numbers that a context, or any other record, is expected to have: where one is absent, that is a feature
         self.expected: dict[str, frozenset[int]] = {"": frozenset(), CONTEXT: frozenset()}
 
@@ -143,6 +144,7 @@ class VectorizerState:
 
     def note(self, encoded: Encoded, ids: IntArray) -> None:
         """Learn names only; ``ids`` is what `planned` gave."""
+        self.changes += 1
         self.book.add(encoded.names)
         for place in encoded.new_numbers.tolist():
             if ids[place] < self.book.capacity:
@@ -184,6 +186,7 @@ class VectorizerState:
 
     def adopt(self, carried: Carried) -> frozenset[int]:
         """Let names have the places that a log says; gives the slots that are others' by now."""
+        self.changes += 1
         others = set()
         for place, name, slot in carried:
             self.book.put(name, place)
@@ -216,6 +219,7 @@ class VectorizerState:
 
     def reserve(self, extent: tuple[int, int]) -> None:
         """Give no name a place that was another's before: those of names that are gone stay empty."""
+        self.changes += 1
         self.book.reserve(extent[0])
         self.scaling.reserve(extent[1])
 
@@ -237,9 +241,10 @@ class VectorizerState:
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
+        self.changes += 1
         self.book.restore(state)
         if len(state["df"]) > len(self.book) or len(state["number_ids"]) != len(state["number_lines"]):
-            raise CorruptFile("the saved counts do not fit the names", "restore the file from a copy")
+            raise CorruptFile("the saved counts do not match the names", "restore the file from a copy")
         self.scaling.restore(state, self.book.names)
         self.frequencies.restore(state)
         self.expected = {"": frozenset(), CONTEXT: frozenset()}

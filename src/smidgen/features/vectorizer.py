@@ -22,7 +22,7 @@ from smidgen.features.row import Row
 from smidgen.features.rows import SparseRows, sparse_rows
 from smidgen.features.state import Carried, Places, VectorizerState
 from smidgen.serialization import structure
-from smidgen.settings import Versioned, asked_for
+from smidgen.settings import VersionedSettings, non_default_args
 
 #: The bytes of a column in the tables of a fresh vectorizer.
 COLUMN = 32
@@ -31,7 +31,7 @@ _NO_COLUMNS: NDArray[np.uint32] = np.empty(0, np.uint32)
 
 
 @structure
-class Vectorizer(Versioned):
+class Vectorizer(VersionedSettings):
     """Turns records into rows of features, and remembers the names of their columns.
 
     A record is what JSON can say: numbers, bools, strings, null, lists of strings, objects inside objects; also a
@@ -49,7 +49,8 @@ class Vectorizer(Versioned):
         with every number), up to a limit; () for nothing; or pairs of paths, the context's then the candidate's. In one
         record, a pair is two of its own fields.
     constant
-        Whether a column is 1 in every row, so that there can be an offset. It lies within ``dim``.
+        Whether a column is 1 in every row (0.2 in that of a record with words, whose texts have unit length), so that
+        there can be an offset. It lies within ``dim``.
     scale
         Whether numbers are brought to comparable size: z = (v − mean)/sd, clipped to ±4.
     id_feature
@@ -91,9 +92,9 @@ class Vectorizer(Versioned):
         self.dim = checks.whole("dim", dim, "give the number of columns, e.g. dim=4096", at_least=2, below=2**24)
         self.text = _as_paths(text)
         self.crosses = as_pairs(crosses)
-        self.constant = checks.flag("constant", constant, "say True or False")
-        self.scale = checks.flag("scale", scale, "say True or False")
-        self.id_feature = checks.flag("id_feature", id_feature, "say True or False")
+        self.constant = checks.flag("constant", constant, "give True or False")
+        self.scale = checks.flag("scale", scale, "give True or False")
+        self.id_feature = checks.flag("id_feature", id_feature, "give True or False")
         self._memory = VectorizerState(self.dim, self.constant)
         reader = Reader(self._memory.book, self._memory.scaling, self.text)
         crossing = Crossing(self._memory.book, self.crosses)
@@ -178,6 +179,11 @@ class Vectorizer(Versioned):
         """Ids and columns that new names get, if this is learnt next."""
         return self._memory.planned(encoded) if encoded.names else (_NONE, _NO_COLUMNS)
 
+    @property
+    def changes(self) -> int:
+        """How often what it knows has changed since it was made: two encodings between changes are equal."""
+        return self._memory.changes
+
     def columns_with(self, ids: IntArray) -> int:
         """How many columns are in use once names with these ids are known."""
         return self._memory.columns_with(ids)
@@ -238,7 +244,9 @@ class Vectorizer(Versioned):
             array.dtype == state[name].dtype and array.ndim == state[name].ndim for name, array in fresh.items()
         )
         if not fits or state["crowded"].shape != (self.dim,) or len(state["df"]) > 2 * self.dim:
-            raise InvalidRecord("the arrays are not those of such a vectorizer", "restore the file from a copy")
+            raise InvalidRecord(
+                "the arrays do not belong to a vectorizer with these settings", "restore the file from a copy"
+            )
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
@@ -261,7 +269,7 @@ class Vectorizer(Versioned):
         }
 
     def __repr__(self) -> str:
-        told = asked_for(type(self), self.to_record(), self.built_at)
+        told = non_default_args(type(self), self.to_record(), self.built_at)
         return f"Vectorizer({', '.join(f'{name}={value!r}' for name, value in told.items())})"
 
     def _complete(self, encoded: Encoded) -> tuple[IntArray, NDArray[np.uint32], Any]:

@@ -24,6 +24,8 @@ from smidgen.errors import CorruptFile
 from smidgen.serialization import UNREADABLE
 
 _ROOM = 64
+#: The constant of a record with words. Texts have unit length, and a constant of 1 would drown them.
+CONSTANT = 0.2
 #: What is written of each term: its id or −1, how often it comes, where it begins and ends.
 ID, COUNT, FIRST, LAST, LINES = 0, 1, 2, 3, 4
 

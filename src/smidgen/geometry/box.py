@@ -42,7 +42,9 @@ class Box(Space):
     def __init__(self, *, low: ArrayLike, high: ArrayLike) -> None:
         a, b = _limits("low", low), _limits("high", high)
         if a.ndim and b.ndim and len(a) != len(b):
-            raise InvalidArgument(f"low has {len(a)} limits and high {len(b)}, and must have as many", _HINT)
+            raise InvalidArgument(
+                f"low has {len(a)} limits and high has {len(b)}, and both must have the same number", _HINT
+            )
         self.low, self.high = (np.array(np.atleast_1d(limits)) for limits in np.broadcast_arrays(a, b))
         self.dim = len(self.low)
         with np.errstate(over="ignore"):
@@ -53,7 +55,7 @@ class Box(Space):
             i = int(np.argmin(self._half > 0.0))
             raise InvalidArgument(
                 f"low[{i}] is {self.low[i]!r} and must be below high[{i}] = {self.high[i]!r}",
-                "leave out a coordinate that cannot move, and order the limits",
+                "remove coordinates that cannot vary, and give the lower limit first",
             )
         if not math.isfinite(self._diameter):
             raise InvalidArgument(

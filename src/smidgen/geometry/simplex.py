@@ -66,7 +66,7 @@ class Simplex(Space):
 
     def __init__(self, *, dim: int, floor: float = 0.0) -> None:
         self.dim = checks.whole("dim", dim, "give the number of shares, e.g. dim=3", at_least=2, below=checks.MOST)
-        hint = "leave it out for 0.0, the whole simplex"
+        hint = "omit it for 0.0, the whole simplex"
         self.floor = checks.number("floor", floor, hint, at_least=0.0)
         self._depth = 1.0 / self.dim - self.floor  # how far below the centre a share can fall
         if not self._depth > 0.0:

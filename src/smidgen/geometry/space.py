@@ -19,7 +19,7 @@ from smidgen._core import geometry as core
 from smidgen._core import written_for
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
-from smidgen.settings import Versioned
+from smidgen.settings import VersionedSettings
 
 
 class Region(NamedTuple):
@@ -45,7 +45,7 @@ class Region(NamedTuple):
     bounds: FloatArray
 
 
-class Space(Versioned, ABC):
+class Space(VersionedSettings, ABC):
     """A bounded convex set with a centre.
 
     Users see points x of ``dim`` coordinates. Learners work in the *free coordinates* z of the set: x = centre + Q·z
@@ -129,7 +129,7 @@ class Space(Versioned, ABC):
         hint = "give a share of the set to leave out, e.g. gamma=0.1"
         gamma = checks.number("gamma", gamma, hint, at_least=0.0)
         if gamma >= 1.0:
-            raise InvalidArgument(f"gamma is {gamma!r} and must be < 1, or nothing of the set is left", hint)
+            raise InvalidArgument(f"gamma is {gamma!r} and must be < 1: the shrunk set would be empty", hint)
         return self if gamma == 0.0 else self._scaled(1.0 - gamma)
 
     @abstractmethod

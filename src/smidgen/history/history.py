@@ -59,9 +59,7 @@ class Outcomes:
         if self.truth is not None:
             return np.asarray(self.actions != self.truth)
         if self.loop not in ("label", "filter") or self.feedback is None:
-            raise InvalidArgument(
-                f"a run of the {self.loop or 'rank'} loop has no mistakes", "look at regret or feedback"
-            )
+            raise InvalidArgument(f"a run of the {self.loop or 'rank'} loop has no mistakes", "use regret or feedback")
         if self.rewards is not None:
             return np.asarray(self.rewards < 0.5)
         wrong = _other if self.loop == "filter" else _wrong
@@ -186,7 +184,7 @@ class Outcomes:
         """How many documents were clicked in each round, where users click."""
         given = self.feedback
         if not given or not all(hasattr(each, "documents") for each in given):
-            raise InvalidArgument("not every feedback of this run was clicks", "look at feedback")
+            raise InvalidArgument("the run has feedback other than clicks", "use history.feedback")
         return np.array([len(each) for each in given], np.int64)
 
     @property
@@ -223,8 +221,8 @@ class Outcomes:
     def _need(self, field: str, value: Any, what: str) -> Any:
         if getattr(self, field) is None or value is None:
             raise InvalidArgument(
-                f"a run of the {self.loop or 'rank'} loop that was played in this way has no {what}",
-                "see which columns it has: history.columns",
+                f"this run of the {self.loop or 'rank'} loop has no {what}",
+                "history.columns lists the columns of the run",
             )
         return value
 
@@ -363,7 +361,7 @@ LIBRARIES = ("pandas", "polars")
 def as_frame(columns: Mapping[str, Any], library: str | None) -> Any:
     """A frame with these columns: of the library asked for, or of pandas if it is there, else of polars."""
     if library is not None and library not in LIBRARIES:
-        raise InvalidArgument(f"library is {library!r}", 'say "pandas" or "polars", or leave it out')
+        raise InvalidArgument(f"library is {library!r}", 'give "pandas" or "polars", or omit it')
     for name in LIBRARIES if library is None else (library,):
         try:
             module = importlib.import_module(name)
@@ -372,7 +370,7 @@ def as_frame(columns: Mapping[str, Any], library: str | None) -> Any:
         return module.DataFrame(dict(columns)) if name == "pandas" else module.DataFrame(dict(columns), strict=False)
     wanted = "pandas or polars" if library is None else library
     raise MissingExtra(
-        f"a frame needs {wanted}", f"pip install {library or 'pandas'}, or take history.columns, which are arrays"
+        f"a frame needs {wanted}", f"pip install {library or 'pandas'}, or use history.columns, which are arrays"
     )
 
 

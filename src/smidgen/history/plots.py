@@ -76,7 +76,7 @@ def draw(
         curve, colour, rounds = history.curve, COLOURS[i % len(COLOURS)], np.arange(1, len(history) + 1)
         if curve is None:
             raise InvalidArgument(
-                f"the run {name!r} was played without a utility, and nothing else of it was measured",
+                f"the run {name!r} has no utility and no other measurements",
                 "give utility=w_star, or a user that has a w_star",
             )
         drawn.append(curve.name)

@@ -29,9 +29,9 @@ class Backend(Protocol):
 def backend(name: str, jobs: int) -> Backend:
     """The backend of this name: ``"processes"`` of this machine (one job stays in this one), or ``"ray"``."""
     if name not in BACKENDS:
-        raise InvalidArgument(f"the backend is {name!r}", f"choose {' or '.join(BACKENDS)}")
+        raise InvalidArgument(f"the backend is {name!r}, which is not known", f"choose {' or '.join(BACKENDS)}")
     if jobs < 1:
-        raise InvalidArgument(f"jobs is {jobs}", "give how many tasks are done at a time, 1 or more")
+        raise InvalidArgument(f"jobs is {jobs} and must be at least 1", "give the number of tasks to run in parallel")
     return InProcess() if name == "processes" and jobs == 1 else BACKENDS[name](jobs)
 
 

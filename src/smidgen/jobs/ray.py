@@ -158,10 +158,10 @@ def _next(ray: Any, task: Any, doing: dict[Any, int]) -> Iterator[Told]:
     try:
         said = ray.get(next(task))
     except StopIteration:
-        raise WorkFailed("a task on Ray ended without an answer", "look into Ray's logs") from None
+        raise WorkFailed("a task on Ray ended without a result", "check Ray's logs") from None
     except ray.exceptions.RayError as error:
         raise WorkFailed(
-            f"a task on Ray failed: {error}", "with --backend processes everything stays on this machine"
+            f"a task on Ray failed: {error}", "use --backend processes to run on this machine only"
         ) from error
     if isinstance(said, str):
         raise load_error(msgspec.json.decode(said))
@@ -233,7 +233,7 @@ def _join(ray: Any, address: str) -> None:
     except ConnectionError as error:
         raise InvalidArgument(
             f"there is no Ray cluster at RAY_ADDRESS={address}",
-            "unset it: smidgen then starts one of its own on this machine",
+            "unset it, and smidgen starts a cluster on this machine",
         ) from error
 
 
@@ -252,6 +252,6 @@ def _start(ray: Any, jobs: int, folder: str) -> None:
     if found := beyond_loopback():
         ray.shutdown()
         raise WorkFailed(
-            f"Ray {ray.__version__} listens on {', '.join(found)}, and must not be reached from elsewhere",
+            f"Ray {ray.__version__} listens on {', '.join(found)}, which other machines can reach",
             "use --backend processes, or a version of Ray that smidgen is tested with",
         )

@@ -45,7 +45,9 @@ def function(name: str) -> Work:
     module, _, attribute = name.partition(":")
     found: Work | None = getattr(importlib.import_module(module), attribute, None)
     if not callable(found):
-        raise InvalidArgument(f"there is no function {name}", "a task's function must stand in its module")
+        raise InvalidArgument(
+            f"there is no function {name}", "define the task's function at the top level of its module"
+        )
     return found
 
 

@@ -4,7 +4,7 @@ from smidgen.learners import choose, coactive, filter, label, rank, tune
 from smidgen.learners.base import Learner, cards, learners, load, register
 from smidgen.learners.card import Card, Feedback, Loop, Recommended
 from smidgen.learners.pipeline import Pipeline
-from smidgen.learners.plugins import bring, discover
+from smidgen.learners.plugins import discover, import_plugin
 from smidgen.learners.recommended import recommended
 
 __all__ = [
@@ -14,12 +14,12 @@ __all__ = [
     "Loop",
     "Pipeline",
     "Recommended",
-    "bring",
     "cards",
     "choose",
     "coactive",
     "discover",
     "filter",
+    "import_plugin",
     "label",
     "learners",
     "load",

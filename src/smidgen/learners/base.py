@@ -27,6 +27,7 @@ from smidgen.errors import (
     FOREIGN,
     AlreadyLearnt,
     CorruptFile,
+    DataMissing,
     DecisionMismatch,
     InvalidArgument,
     InvalidFeedback,
@@ -45,7 +46,7 @@ from smidgen.learners.guard import Guard
 from smidgen.learners.plugins import discover
 from smidgen.learners.saving import Header
 from smidgen.learners.sizes import LABEL, n_labels
-from smidgen.settings import VERSION, Versioned, asked_for, defaults_at, equal, fingerprint
+from smidgen.settings import VERSION, VersionedSettings, defaults_at, equal, fingerprint, non_default_args
 from smidgen.state import LearntNumbers
 
 #: A learner of no more bytes than this is made at once, whatever the size of its file.
@@ -62,14 +63,14 @@ def load_state(header: Header, arrays: dict[str, NDArray[Any]], size: int, sourc
         discover()
     if header.kind not in learners:
         raise NotSaveable(
-            f"{source} holds a {header.kind}, which is not registered", "import the module that defines it"
+            f"{source} holds a {header.kind}, which is not registered", "import the module that defines it first"
         )
     cls = learners[header.kind]
     if header.settings_version > cls.settings_version or header.state_version > cls.state_version:
-        raise NotSaveable(f"{source} holds a {header.kind} of a newer smidgen", "upgrade smidgen to read it")
+        raise NotSaveable(f"{source} holds a {header.kind} written by a newer version of smidgen", "upgrade smidgen")
     try:
         _refuse_swollen(cls, header, size, source)
-        learner = _made(cls, header, header.params)
+        learner = _construct(cls, header, header.params)
         _fill(learner, header, {name: np.array(array) for name, array in arrays.items()})
     except (NotSaveable, CorruptFile, MissingExtra):
         raise
@@ -80,7 +81,7 @@ def load_state(header: Header, arrays: dict[str, NDArray[Any]], size: int, sourc
     return learner
 
 
-def _made(cls: type[Learner], header: Header, params: Mapping[str, Any]) -> Learner:
+def _construct(cls: type[Learner], header: Header, params: Mapping[str, Any]) -> Learner:
     try:
         settings = serialization.unpack(dict(params))
     except InvalidRecord as error:  # a structure of somebody's own
@@ -92,7 +93,7 @@ def _fill(learner: Learner, header: Header, arrays: dict[str, NDArray[Any]]) -> 
     learnt = LearntNumbers.from_ranges(arrays.pop("learnt"))
     guard = arrays.pop("guard", None)
     if header.decided < learnt.end - 1:
-        raise InvalidRecord(f"decision {learnt.end - 1} was learnt and {header.decided} were made", _HINT)
+        raise InvalidRecord(f"decision {learnt.end - 1} was learned and only {header.decided} were made", _HINT)
     state, notes = learner._upgrade(header.state_version, arrays, serialization.unpack(header.notes))
     learner._take_notes(notes)
     learner._check_state(state)
@@ -126,14 +127,14 @@ def _refuse_swollen(cls: type[Learner], header: Header, size: int, source: str) 
     if 8 * classes * features * features <= SMALL:
         return
     try:
-        small = [_shapes(_made(cls, header, _resized(header.params, *few))) for few in _FEW]
+        small = [_shapes(_construct(cls, header, _resized(header.params, *few))) for few in _FEW]
         bytes_ = sum(
             width * math.prod(_extent(few, features, classes) for few in zip(one, more, wider, strict=True))
             for (width, one), (_, more), (_, wider) in zip(*small, strict=True)
         )
     except (SmidgenError, *FOREIGN):
         bytes_ = 8 * classes * features * features
-    bytes_ = min(bytes_, _told_size(cls, header.params, features))
+    bytes_ = min(bytes_, _declared_size(cls, header.params, features))
     if bytes_ + 8 * classes > SMALL + 4 * size:
         raise CorruptFile(
             f"{source} is a damaged saved learner: {size:,} bytes for {features:,} features and {classes:,} classes",
@@ -141,12 +142,12 @@ def _refuse_swollen(cls: type[Learner], header: Header, size: int, source: str) 
         )
 
 
-def _told_size(cls: type[Learner], packed: Mapping[str, Any], features: int) -> float:
+def _declared_size(cls: type[Learner], packed: Mapping[str, Any], features: int) -> float:
     """What the card says of the size, of a learner inside another too, without making any; infinity if it cannot."""
     inside = packed.get("learner")
     kind = inside.get(serialization.TAG) if isinstance(inside, dict) else None
     if isinstance(inside, dict) and isinstance(kind, str) and kind in learners:
-        return _told_size(learners[kind], inside, features) + 1_000 * features
+        return _declared_size(learners[kind], inside, features) + 1_000 * features
     given = {name: value for name, value in packed.items() if name not in (serialization.TAG, VERSION)}
     if not isinstance(given.get("dim"), int):
         return math.inf
@@ -204,7 +205,7 @@ State: TypeAlias = dict[str, NDArray[Any]]
 Upgrade: TypeAlias = Callable[[State, Mapping[str, Any]], tuple[State, Mapping[str, Any]]]
 
 
-class Learner(Versioned, ABC):
+class Learner(VersionedSettings, ABC):
     """A decision goes out, a little feedback comes back, the model takes one step.
 
     An algorithm says how it chooses (`_decide`, `_predict`), how it steps (`_learn`), and what it remembers (`_state`,
@@ -221,6 +222,8 @@ class Learner(Versioned, ABC):
     state_version: ClassVar[int] = 1
     #: For each older number: from its arrays and notes to those of the next.
     older_state: ClassVar[Mapping[int, Upgrade]] = MappingProxyType({})
+    #: Whether its step needs the very rows that decided, since it goes by the scores that a decision records.
+    keeps_rows: ClassVar[bool] = False
     _arguments: Mapping[str, Any]
     #: What bounds the influence of one feedback, if anything does.
     _guard: Guard | None = None
@@ -244,7 +247,7 @@ class Learner(Versioned, ABC):
         self._learnt = LearntNumbers()
         self._kind = cls.__name__
         self._built_at = cls.settings_version
-        self._asked = asked_for(cls, self._params, self._built_at)
+        self._asked = non_default_args(cls, self._params, self._built_at)
         self._settings = fingerprint(self._kind, self._built_at, self._asked)
 
     @classmethod
@@ -274,7 +277,7 @@ class Learner(Versioned, ABC):
             if name not in made._params and name in now and equal(value, now[name])
         }
         made._built_at = version
-        made._asked = asked_for(cls, {**silent, **made._params}, version)
+        made._asked = non_default_args(cls, {**silent, **made._params}, version)
         made._settings = fingerprint(made._kind, version, made._asked)
         return made
 
@@ -360,7 +363,7 @@ class Learner(Versioned, ABC):
         """
         if self.shared_start is None:
             raise InvalidArgument(
-                f"a {self._kind} of these settings has no start to share", "let every learner begin with nothing"
+                f"a {self._kind} with these settings has no start to share", "start every learner from scratch"
             )
         return self._start()
 
@@ -371,11 +374,13 @@ class Learner(Versioned, ABC):
         """
         like = self.start()
         if self.rounds:
-            raise InvalidArgument(f"it has learnt {self.rounds} rounds already", "give a start to a fresh learner")
+            raise InvalidArgument(
+                f"the learner has already learned {self.rounds} rounds", "give a start to a fresh learner"
+            )
         if like.keys() != start.keys() or any(start[name].shape != array.shape for name, array in like.items()):
-            raise InvalidArgument("the start is not that of such a learner", "give what start gave")
+            raise InvalidArgument("the start belongs to another kind of learner", "pass the value that start returned")
         if not all(np.isfinite(array).all() for array in start.values()):
-            raise NotFinite("the start has numbers that are not finite", "give what start gave")
+            raise NotFinite("the start has numbers that are not finite", "pass the value that start returned")
         self._start_from(start)
         if self._guard is not None:
             self._guard.begin(start)
@@ -442,7 +447,7 @@ class Learner(Versioned, ABC):
         header, arrays = saving.decode_learner(content, source)
         return load_state(header, arrays, len(content), source)
 
-    def brief(self, decision: Decision) -> bytes:
+    def to_compact(self, decision: Decision) -> bytes:
         """A decision of this learner in as few bytes as `recall` needs: for logs that hold millions of them.
 
         Examples
@@ -450,20 +455,20 @@ class Learner(Versioned, ABC):
         >>> import numpy as np, smidgen
         >>> learner = smidgen.PreferencePerceptron(dim=10)
         >>> decision = learner.decide(smidgen.Ranking(np.ones((10, 10))))
-        >>> content = learner.brief(decision)
-        >>> learner.recall(content) == decision
+        >>> content = learner.to_compact(decision)
+        >>> learner.from_compact(content) == decision
         True
         """
         self._refuse_foreign(decision)
-        return saving.write_brief(decision)
+        return saving.write_compact(decision)
 
-    def recall(self, content: bytes | memoryview) -> Decision:
+    def from_compact(self, content: bytes | memoryview) -> Decision:
         """The decision that `brief` wrote, of this learner or of a twin."""
-        return saving.read_brief(content, self._kind, self._settings)
+        return saving.read_compact(content, self._kind, self._settings)
 
-    def recall_many(self, contents: Sequence[bytes]) -> list[Decision]:
+    def from_compact_many(self, contents: Sequence[bytes]) -> list[Decision]:
         """What `recall` gives of each, sooner."""
-        return saving.read_briefs(contents, self._kind, self._settings)
+        return saving.read_compact_many(contents, self._kind, self._settings)
 
     def adopt(self, decision: Decision) -> Decision:
         """A decision of this learner as it was before some of its settings changed, as one of its own."""
@@ -514,8 +519,8 @@ class Learner(Versioned, ABC):
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         """Learn the example of that number; a refusal leaves everything as it was."""
         raise NotTeachable(
-            f"a {self._kind} cannot be taught: it compares what it has shown with what came back",
-            "let it decide and learn, or teach a learner of another kind",
+            f"a {self._kind} cannot be taught: it learns by comparing its own decision with the feedback",
+            "call decide and learn, or teach another kind of learner",
         )
 
     def _start(self) -> State:
@@ -555,8 +560,8 @@ class Learner(Versioned, ABC):
         for number in range(version, self.state_version):
             if number not in self.older_state:
                 raise NotSaveable(
-                    f"the arrays of this {self._kind} are of version {number}, which is not known any more",
-                    "read it with an older smidgen",
+                    f"the arrays of this {self._kind} have version {number}, which is no longer supported",
+                    "read it with an older version of smidgen",
                 )
             state, notes = self.older_state[number](state, notes)
         return state, notes
@@ -568,8 +573,8 @@ class Learner(Versioned, ABC):
             self._refuse_foreign(decision)
         if decision.number < self._learnt.end and decision.number in self._learnt:
             raise AlreadyLearnt(
-                f"decision {decision.id} has been learnt already",
-                "each decision is learnt once; drop the duplicate",
+                f"decision {decision.id} has already been learned",
+                "learn each decision once; drop the duplicate",
             )
 
     def _admissible(self, decision: Decision) -> bool:
@@ -582,7 +587,7 @@ class Learner(Versioned, ABC):
         """Refuse what is no decision, or one of other settings."""
         if not isinstance(decision, Decision):
             raise InvalidArgument(
-                f"learn was given a {type(decision).__name__}, not a Decision",
+                f"the first argument of learn is a {type(decision).__name__}, not a Decision",
                 "keep what decide returned, or read it back with Decision.from_json",
             )
         if decision.kind != self._kind or decision.settings != self._settings:
@@ -603,7 +608,16 @@ def load(path: str | os.PathLike[str]) -> Learner:
     >>> smidgen.load(path)
     PreferencePerceptron(dim=2, seed=0)
     """
-    return Learner.from_bytes(Path(path).read_bytes(), str(path))
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise DataMissing(f"there is no file {path}", "check the path; Learner.save writes such files") from error
+    except (OSError, TypeError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidArgument(
+            f"{checks.shown(path)} cannot be read: {why}", "give the path of a file that Learner.save wrote"
+        ) from error
+    return Learner.from_bytes(content, str(path))
 
 
 L = TypeVar("L", bound=type[Learner])
@@ -631,7 +645,7 @@ def register(card: Card) -> Callable[[L], L]:
         name = cls.__name__
         if name in learners and not serialization.same_class(learners[name], cls):
             raise InvalidArgument(
-                f"a learner called {name} is registered already, by {learners[name].__module__}",
+                f"a learner called {name} is already registered, by {learners[name].__module__}",
                 "give the class another name",
             )
         serialization.structure(cls)
@@ -654,7 +668,9 @@ def kept_row(decision: Decision, dim: int, dtype: DTypeLike = DOUBLE) -> Row:
     """The features that a decision was made on, if they are of our kind."""
     row = decision.context
     if not isinstance(row, Row):
-        raise DecisionMismatch(f"decision {decision.id} holds a {type(row).__name__}, not a row", "give it whole")
+        raise DecisionMismatch(
+            f"decision {decision.id} holds a {type(row).__name__}, not a row", "pass the decision as decide returned it"
+        )
     return row if row.dim == dim and row.values.dtype == dtype else as_row(row, dim, dtype)
 
 
@@ -678,6 +694,6 @@ def as_bit_or_reward(feedback: Any) -> float:
         return as_reward(feedback)
     except InvalidFeedback as error:
         raise InvalidFeedback(
-            f"the feedback is {feedback!r} and must be True (the label was right), False, or a reward in [0, 1]",
+            f"the feedback is {feedback!r} and must be True (the label was correct), False, or a reward in [0, 1]",
             "compare the label with the truth, or use a full-information learner to give the label itself",
         ) from error

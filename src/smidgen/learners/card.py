@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.learners.sizes import vectors
 from smidgen.theory import theorems
@@ -48,17 +49,17 @@ class Feedback(StrEnum):
     GRADIENT = "gradient"
 
 
-#: The same for people.
+#: Feedback in words.
 IN_WORDS = {
-    Feedback.BETTER: "a better object",
+    Feedback.BETTER: "the preferred item",
     Feedback.CLICKS: "clicks",
     Feedback.EDIT: "the edited text",
-    Feedback.BIT: "right or wrong",
+    Feedback.BIT: "correct or incorrect",
     Feedback.LABEL: "the true label",
     Feedback.REWARD: "a reward for what was shown",
     Feedback.RELEVANCE: "relevant or not",
-    Feedback.LOSS: "the loss there",
-    Feedback.GRADIENT: "the gradient there",
+    Feedback.LOSS: "the loss at the point",
+    Feedback.GRADIENT: "the gradient at the point",
 }
 
 
@@ -135,13 +136,14 @@ class Card:
         for name, given, known in (("loop", self.loops, loops), ("feedback", self.kinds, tuple(Feedback))):
             if not given or (unknown := set(given) - set(known)):
                 told = sorted(map(str, unknown)) if given else "nothing"
-                raise InvalidArgument(f"the card's {name} is {told}", f"choose among {', '.join(known)}")
+                raise InvalidArgument(f"the card's {name} is {told}, which is not known", checks.suggest(told, known))
         theorem = theorems.find(self.theorem) if isinstance(self.theorem, str) else None
         if not self.bound:
             object.__setattr__(self, "bound", theorem.formula if theorem is not None else "none is known")
         if unknown := {case.feedback for case in self.recommended} - set(self.kinds):
             raise InvalidArgument(
-                f"it is recommended for {sorted(unknown)}, which is not among its feedback", "name the kinds it takes"
+                f"the learner is recommended for {sorted(unknown)}, which it does not accept",
+                "name kinds of feedback that it accepts",
             )
 
     @cached_property
@@ -165,20 +167,62 @@ guest_loops: set[str] = set()
 
 
 COLUMNS = ("loop", "feedback", "paper", "bound", "cost")
-TITLES = {"bound": "average regret", "cost": "cost per round"}
+TITLES = {"bound": "average regret", "cost": "cost per round", "recommended": "recommended for"}
 WIDE = 140
 
 
 def in_order(cards: Mapping[str, Card], loop: str | None = None) -> dict[str, Card]:
-    """The algorithms (of one loop) in the order of their papers."""
+    """Return the learners (of one loop) in the order of their papers."""
     known = [str(each) for each in Loop]
     place = {each: i for i, each in enumerate(known)}  # loops of others come last
     rows = sorted(cards.items(), key=lambda row: (place.get(row[1].loops[0], len(known)), row[1].paper))
     return {name: card for name, card in rows if loop is None or loop in card.loops}
 
 
-def learner_table(cards: Mapping[str, Card], width: int) -> RenderableType:
-    """The algorithms for a terminal: a table if it is wide, else one paragraph each."""
+def recommendations(cards: Mapping[str, Card]) -> dict[str, str]:
+    """Return what each recommended learner is recommended for, in words, by its name.
+
+    Examples
+    --------
+    >>> from smidgen.learners import cards
+    >>> from smidgen.learners.card import recommendations
+    >>> recommendations(cards)["PDGD"]
+    'rank when the feedback is clicks'
+    """
+    every = [(name, loop, case) for name, card in cards.items() for case in card.recommended for loop in card.loops]
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, loop, case in every:
+        rivals = [
+            other.up_to
+            for _, same, other in every
+            if (same, other.feedback) == (loop, case.feedback) and other.strength > case.strength
+        ]
+        if None not in rivals:
+            words = IN_WORDS[Feedback(case.feedback)]
+            unit = "knobs" if loop == Loop.TUNE else "features"
+            if known := [each for each in rivals if each is not None]:
+                words += f" (more than {max(known):,} {unit})"
+            elif case.up_to is not None:
+                words += f" (up to {case.up_to:,} {unit})"
+            found.setdefault(name, {}).setdefault(words, []).append(loop)
+    return {
+        name: "; ".join(f"{', '.join(loops)} when the feedback is {words}" for words, loops in cases.items())
+        for name, cases in found.items()
+    }
+
+
+def learner_table(cards: Mapping[str, Card], width: int, recommended: Mapping[str, str]) -> RenderableType:
+    """Render the learners for a terminal: as a table if it is wide, else one paragraph each.
+
+    Parameters
+    ----------
+    cards
+        The learners to list.
+    width
+        The width of the terminal.
+    recommended
+        What learners are recommended for (`recommendations`).
+    """
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -187,27 +231,32 @@ def learner_table(cards: Mapping[str, Card], width: int) -> RenderableType:
         paragraphs: list[RenderableType] = []
         for name, card in cards.items():
             fields = Table.grid(padding=(0, 2))
+            if name in recommended:
+                fields.add_row(f"  [green]{TITLES['recommended']}[/green]", recommended[name])
             for column in COLUMNS:
                 fields.add_row(f"  [dim]{TITLES.get(column, column)}[/dim]", _cell(card, column))
             paragraphs += [Text(name, style="bold", no_wrap=True, overflow="ignore"), fields]
         return Group(*paragraphs)
     table = Table(title=f"{len(cards)} learners", title_justify="left", show_lines=True)
     table.add_column("learner", style="bold", no_wrap=True)
-    for column in COLUMNS:
+    for column in ("recommended", *COLUMNS):
         table.add_column(TITLES.get(column, column))
     for name, card in cards.items():
-        table.add_row(name, *(_cell(card, column) for column in COLUMNS))
+        table.add_row(name, recommended.get(name, ""), *(_cell(card, column) for column in COLUMNS))
     return table
 
 
-def learner_json(cards: Mapping[str, Card]) -> str:
-    """The algorithms as a JSON array."""
-    rows = [{"learner": name} | {column: _cell(card, column) for column in COLUMNS} for name, card in cards.items()]
+def learner_json(cards: Mapping[str, Card], recommended: Mapping[str, str]) -> str:
+    """Return the learners as a JSON array."""
+    rows = [
+        {"learner": name, "recommended": recommended.get(name)} | {column: _cell(card, column) for column in COLUMNS}
+        for name, card in cards.items()
+    ]
     return msgspec.json.format(msgspec.json.encode(rows), indent=2).decode()
 
 
 def learner_markdown(cards: Mapping[str, Card]) -> str:
-    """The algorithms as a Markdown table."""
+    """Return the learners as a Markdown table."""
     lines = ["| learner | " + " | ".join(COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
     lines += [
         f"| `{name}` | " + " | ".join(_cell(card, column).replace("|", "\\|") for column in COLUMNS) + " |"

@@ -108,7 +108,7 @@ class Lengths:
         powers = [bucket // _STEPS for bucket in made._counts]
         fits = len(made._counts) == len(pairs) and made._total < MEMORY
         if not fits or any(count < 1 for _, count in pairs) or any(abs(power) > 1100 for power in powers):
-            raise InvalidRecord("the lengths that the guard has seen are not such", _HINT)
+            raise InvalidRecord("the guard's recorded norms are not valid", _HINT)
         return made
 
 
@@ -138,8 +138,8 @@ class _Guarded(Protocol):
 
     def fresh(self) -> Self: ...
     def start(self) -> dict[str, NDArray[Any]]: ...
-    def brief(self, decision: Decision) -> bytes: ...
-    def recall(self, content: bytes | memoryview) -> Decision: ...
+    def to_compact(self, decision: Decision) -> bytes: ...
+    def from_compact(self, content: bytes | memoryview) -> Decision: ...
     def _learn(self, decision: Decision, feedback: Any) -> None: ...
     def _state(self) -> dict[str, NDArray[Any]]: ...
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
@@ -243,7 +243,7 @@ class Guard:
 
     def array(self, learner: _Guarded) -> NDArray[np.uint8]:
         """All that it remembers, as bytes."""
-        kept = [(learner.brief(decision), serialization.encode(feedback)) for decision, feedback in self._kept]
+        kept = [(learner.to_compact(decision), serialization.encode(feedback)) for decision, feedback in self._kept]
         start = None if self._start is None else serialization.encode(self._start)
         told = _Saved(self.scaled, self._settled, self._lengths.pairs(), kept, start)
         return np.frombuffer(msgspec.msgpack.encode(told), np.uint8)
@@ -252,7 +252,7 @@ class Guard:
     def of(cls, learner: _Guarded, array: NDArray[Any]) -> Guard:
         """The guard of this learner that `array` gave."""
         if array.dtype != np.uint8 or array.ndim != 1:
-            raise InvalidRecord("the guard is not bytes", _HINT)
+            raise InvalidRecord("the guard is not a byte string", _HINT)
         try:
             told = _saved.decode(array.tobytes())
         except UNREADABLE as error:
@@ -263,14 +263,14 @@ class Guard:
             made._start = serialization.decode(told.start)
             fits = isinstance(made._start, dict) and made._start.keys() == learner.start().keys()
             if not fits or not all(isinstance(each, np.ndarray) for each in made._start.values()):
-                raise InvalidRecord("what the guarded learner began with cannot be read", _HINT)
+                raise InvalidRecord("the initial state of the guarded learner cannot be read", _HINT)
         for brief, feedback in told.kept:
-            decision = learner.recall(brief)
+            decision = learner.from_compact(brief)
             made._kept.append((decision, serialization.decode(feedback)))
             made._bytes += _bytes(decision.context)
             made._seen += longest(decision.context) > 0.0
         if told.scaled < 0 or (told.settled and told.kept) or made._seen >= FIRST:
-            raise InvalidRecord("the guard's parts do not fit together", _HINT)
+            raise InvalidRecord("the guard's parts do not match", _HINT)
         return made
 
 

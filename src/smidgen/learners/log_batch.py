@@ -1,4 +1,8 @@
-"""Batches of a log: many decisions on rows of features, and answers to them, one after the other, for compiled code."""
+"""Batches of a log for compiled code: decisions and answers to them, one after the other.
+
+`take_steps` lets a learner decide and learn along a batch, of rows (`BatchLearner`) or of rankings
+(`smidgen.learners.coactive.base`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from smidgen._core import written_for
 from smidgen.decision import Decision, FloatArray, IntArray
@@ -27,7 +32,7 @@ DECIDE = -1
 
 
 class LogStep(NamedTuple):
-    """A step of a course.
+    """A step of a batch.
 
     Attributes
     ----------
@@ -52,7 +57,7 @@ class LogStep(NamedTuple):
 
 
 class BatchArrays(NamedTuple):
-    """A course as kernels read it: rows below one another, and of each step its rows, and what came back."""
+    """A batch as kernels read it: rows below one another, and of each step its rows, and what came back."""
 
     indices: Indices  # dense rows have no starts: there the indices are those of every row
     values: FloatArray
@@ -69,16 +74,16 @@ class LogBatch:
 
     Parameters
     ----------
-    legs
+    steps
         The steps.
     kept
         Whether the contexts are those of the learner's own decisions, as it has kept them.
 
     Attributes
     ----------
-    legs
+    steps
         The steps.
-    way
+    arrays
         The same for kernels; None if they have no such form: dense rows or sparse ones, all of one kind, candidates
         that are all on offer, and answers that are right, wrong, or rewards in [0, 1].
     dim
@@ -91,33 +96,33 @@ class LogBatch:
         As it was given.
     """
 
-    def __init__(self, legs: Sequence[LogStep], *, kept: bool = False) -> None:
-        self.legs, self.kept = legs, kept
-        self.way: BatchArrays | None = None
+    def __init__(self, steps: Sequence[LogStep], *, kept: bool = False) -> None:
+        self.steps, self.kept = steps, kept
+        self.arrays: BatchArrays | None = None
         self._unit: BatchArrays | None = None
         self._lengths: dict[bool, FloatArray] = {}
-        self.dim, self.labels = 0, bool(legs) and type(legs[0].context) is Row
-        told = [leg.told for leg in legs if leg.action >= 0]
+        self.dim, self.labels = 0, bool(steps) and type(steps[0].context) is Row
+        told = [step.told for step in steps if step.action >= 0]
         self.told: set[type] = set(map(type, told))
         fair = self.told <= {bool} or (self.told == {float} and all(0.0 <= each <= 1.0 for each in told))
-        if len(legs) >= FEWEST and fair:
-            self.way = self._way()
+        if len(steps) >= FEWEST and fair:
+            self.arrays = self._make_arrays()
 
-    def _way(self) -> BatchArrays | None:
+    def _make_arrays(self) -> BatchArrays | None:
         places: dict[int, int] = {}
         contexts: list[Any] = []
         of: list[int] = []
-        for leg in self.legs:
-            place = places.get(id(leg.context))
-            if place is None or leg.action == DECIDE:  # decided anew: on rows of its own
-                place = places[id(leg.context)] = len(contexts)
-                contexts.append(leg.context)
+        for step in self.steps:
+            place = places.get(id(step.context))
+            if place is None or step.action == DECIDE:  # decided anew: on rows of its own
+                place = places[id(step.context)] = len(contexts)
+                contexts.append(step.context)
             of.append(place)
         rows = _row_parts(contexts) if self.labels else _choice_parts(contexts)
         if rows is None:
             return None
         self.dim, parts, first, counts = rows
-        legs, counts, actions = self.legs, counts[of], np.array([leg.action for leg in self.legs], np.int64)
+        steps, counts, actions = self.steps, counts[of], np.array([step.action for step in self.steps], np.int64)
         if not self.labels and (actions >= counts).any():
             return None
         return BatchArrays(
@@ -125,8 +130,8 @@ class LogBatch:
             first[of],
             counts,
             actions,
-            np.array([0.0 if leg.told is None else float(leg.told) for leg in legs]),
-            np.array([math.nan if leg.chance is None else leg.chance for leg in legs]),
+            np.array([0.0 if step.told is None else float(step.told) for step in steps]),
+            np.array([math.nan if step.chance is None else step.chance for step in steps]),
         )
 
     def unit(self, scale: Callable[[FloatArray, IntArray, FloatArray], None]) -> BatchArrays | None:
@@ -134,27 +139,29 @@ class LogBatch:
 
         ``scale`` writes what each row is multiplied by.
         """
-        if self._unit is None and self.way is not None:
-            scales = np.empty(len(self.way.starts) - 1)
-            scale(self.way.values, self.way.starts, scales)
-            self._unit = self.way._replace(values=self.way.values * np.repeat(scales, np.diff(self.way.starts)))
+        if self._unit is None and self.arrays is not None:
+            scales = np.empty(len(self.arrays.starts) - 1)
+            scale(self.arrays.values, self.arrays.starts, scales)
+            self._unit = self.arrays._replace(
+                values=self.arrays.values * np.repeat(scales, np.diff(self.arrays.starts))
+            )
         return self._unit
 
-    def lengths(self, way: BatchArrays) -> FloatArray:
-        """The length of the longest row of each answer, on this way or the one of unit length; worked out once."""
-        place = way is self.way
+    def lengths(self, arrays: BatchArrays) -> FloatArray:
+        """The length of the longest row of each answer, on this arrays or the one of unit length; worked out once."""
+        place = arrays is self.arrays
         if place not in self._lengths:
-            self._lengths[place] = _row_lengths(way) if self.labels else self._choice_lengths(way)
+            self._lengths[place] = _row_lengths(arrays) if self.labels else self._choice_lengths(arrays)
         return self._lengths[place]
 
-    def _choice_lengths(self, way: BatchArrays) -> FloatArray:
-        answers = [leg.context.rows for leg in self.legs if leg.action != DECIDE]
-        if len(way.starts) or not answers:
+    def _choice_lengths(self, arrays: BatchArrays) -> FloatArray:
+        answers = [step.context.rows for step in self.steps if step.action != DECIDE]
+        if len(arrays.starts) or not answers:
             return np.array([longest_row(rows) for rows in answers])
-        arrays = [rows.array for rows in answers]
-        starts = np.zeros(len(arrays) + 1, np.int64)
-        np.cumsum([len(each) for each in arrays], out=starts[1:])
-        return longest_of_each(np.concatenate(arrays), starts)
+        blocks = [rows.array for rows in answers]
+        starts = np.zeros(len(blocks) + 1, np.int64)
+        np.cumsum([len(each) for each in blocks], out=starts[1:])
+        return longest_of_each(np.concatenate(blocks), starts)
 
 
 def _row_parts(contexts: Sequence[Any]) -> tuple[int, tuple[Any, Any, Any], IntArray, IntArray] | None:
@@ -194,19 +201,67 @@ def _choice_parts(contexts: Sequence[Any]) -> tuple[int, tuple[Any, Any, Any], I
     return dims.pop(), (indices, values, starts), first, counts
 
 
-def _row_lengths(way: BatchArrays) -> FloatArray:
+def _row_lengths(arrays: BatchArrays) -> FloatArray:
     """The length of the row of each answer."""
-    answered = way.first[way.actions != DECIDE]
-    sizes = np.diff(way.starts)
+    answered = arrays.first[arrays.actions != DECIDE]
+    sizes = np.diff(arrays.starts)
     if len(sizes) and sizes.min() == sizes.max() and sizes[0]:
-        rows = way.values.reshape(len(sizes), -1)[answered]
+        rows = arrays.values.reshape(len(sizes), -1)[answered]
         return longest_of_each(rows, np.arange(len(rows) + 1)) if len(rows) else np.empty(0)
-    cuts = way.starts.tolist()
-    return np.array([longest(way.values[None, cuts[i] : cuts[i + 1]]) for i in answered.tolist()])
+    cuts = arrays.starts.tolist()
+    return np.array([longest(arrays.values[None, cuts[i] : cuts[i + 1]]) for i in answered.tolist()])
+
+
+def take_steps(
+    learner: Learner,
+    answered: NDArray[np.bool_],
+    numbers: IntArray,
+    ahead: Callable[[int, int], int] | None,
+    lengths: Callable[[], FloatArray],
+    verb: Callable[[int], None],
+) -> None:
+    """Decide and learn along a batch: in compiled code while the guard bounds nothing, else by the verbs, bit for bit.
+
+    Parameters
+    ----------
+    learner
+        Who decides and learns.
+    answered
+        Of each step: whether it is an answer.
+    numbers
+        Of each step: the number of its decision.
+    ahead
+        Takes the steps from one up to another in compiled code; returns a step that the verbs must take, or the end.
+        None: there is none.
+    lengths
+        The length of the longest row of each answer; asked for if there is a guard.
+    verb
+        Takes one step by `decide` or `learn`.
+    """
+    answers, total, start, at = np.flatnonzero(answered), len(answered), 0, 0
+    while start < total:
+        guard, end = learner._guard, start
+        if ahead is not None and (guard is None or guard.settled):
+            rest = np.empty(0) if guard is None else lengths()[at:]
+            count, seen = (len(answers) - at, None) if guard is None else guard.unbounded(rest)
+            until = int(answers[at + count]) if at + count < len(answers) else total
+            end = ahead(start, until) if until > start else start
+            learnt = numbers[start:end][answered[start:end]].tolist()
+            for number in learnt:
+                learner._learnt.add(number)
+            learner._decided = max(learner._decided, int(numbers[start:end].max(initial=0)))
+            if guard is not None and seen is not None:
+                guard.passed(seen if len(learnt) == count else guard.unbounded(rest[: len(learnt)])[1])
+            at += len(learnt)
+        if end < total:
+            verb(end)
+            at += bool(answered[end])
+            end += 1
+        start = end
 
 
 class LearnerSteps(NamedTuple):
-    """What one learner brings along, by step: the number of the decision, and the place where it is noted."""
+    """What one learner brings along, by step: the number of the decision, and the place where it is outcomes."""
 
     numbers: IntArray
     places: IntArray
@@ -222,9 +277,10 @@ class Outcomes(NamedTuple):
     p
         How likely the action was; NaN if nothing was drawn.
     shares
-        By row of the course: how likely each candidate was; of labels nothing.
+        By row of the batch: how likely each candidate was; of labels, if there is space for it, how likely each label
+        was, where several were tied, else NaN.
     scores
-        By row of the course: the estimate of each candidate; of labels nothing.
+        By row of the batch: the estimate of each candidate; of labels nothing.
     """
 
     actions: IntArray
@@ -235,7 +291,7 @@ class Outcomes(NamedTuple):
 
 
 class BatchLearner(Learner):
-    """A learner that may have kernels which follow courses."""
+    """A learner that may have kernels which follow batches."""
 
     dim: int
 
@@ -250,87 +306,85 @@ class BatchLearner(Learner):
         except SmidgenError:  # the verbs learn up to the one that is at fault
             super().learn_many(decisions, feedback)
             return
-        legs = [
+        steps = [
             LogStep(decision.context, action, told, decision.propensity, decision)
             for decision, (action, _), told in zip(decisions, known, feedback, strict=True)
         ]
-        course = LogBatch(legs, kept=True)
-        if self._takes(course) is None:
+        batch = LogBatch(steps, kept=True)
+        if self._takes(batch) is None:
             super().learn_many(decisions, feedback)
             return
-        noted = notes_for(course, [(*each, math.nan) for each in known])
-        self.follow(course, LearnerSteps(np.array(numbers), np.arange(len(legs), 2 * len(legs))), noted)
+        outcomes = make_outcomes(batch, [(*each, math.nan) for each in known])
+        self.follow(batch, LearnerSteps(np.array(numbers), np.arange(len(steps), 2 * len(steps))), outcomes)
 
-    def follow(self, course: LogBatch, trip: LearnerSteps, noted: Outcomes) -> dict[int, FloatArray]:
-        """Decide and learn along a course: what the verbs do, bit for bit.
+    def follow(self, batch: LogBatch, own: LearnerSteps, outcomes: Outcomes) -> dict[int, FloatArray]:
+        """Decide and learn along a batch: what the verbs do, bit for bit.
 
         Parameters
         ----------
-        course
+        batch
             The steps.
-        trip
+        own
             The numbers and places of its decisions.
-        noted
+        outcomes
             Where what it decides is written; at the places behind stands what it decided before.
 
         Returns
         -------
-        By place how likely each candidate was, where a course without a form for kernels has no rows to note that by.
+        By place how likely each candidate was, where a batch without a form for kernels has no rows to note that by.
         """
         every: dict[int, FloatArray] = {}
-        way, steps = self._takes(course), len(course.legs)
-        heard = np.array([leg.action != DECIDE for leg in course.legs])
-        answers, start, at = np.flatnonzero(heard), 0, 0
-        while start < steps:
-            guard, end = self._guard, start
-            if way is not None and (guard is None or guard.settled):
-                lengths = np.empty(0) if guard is None else course.lengths(way)
-                count, seen = (len(answers) - at, None) if guard is None else guard.unbounded(lengths[at:])
-                until = int(answers[at + count]) if at + count < len(answers) else steps
-                end = self._ahead(way, trip, start, until, noted) if until > start else start
-                numbers = trip.numbers[start:end]
-                learnt = numbers[heard[start:end]].tolist()
-                for number in learnt:
-                    self._learnt.add(number)
-                self._decided = max(self._decided, int(numbers.max(initial=0)))
-                if guard is not None and seen is not None:
-                    guard.passed(seen if len(learnt) == count else guard.unbounded(lengths[at : at + len(learnt)])[1])
-                at += len(learnt)
-            if end < steps:
-                self._by_verb(course, end, trip, noted, every)
-                at += bool(heard[end])
-                end += 1
-            start = end
+        arrays, answered = self._takes(batch), np.array([step.action != DECIDE for step in batch.steps])
+
+        def verb(t: int) -> None:
+            self._by_verb(batch, t, own, outcomes, every)
+
+        if arrays is None:
+            take_steps(self, answered, own.numbers, None, lambda: np.empty(0), verb)
+        else:
+            known = arrays
+            take_steps(
+                self,
+                answered,
+                own.numbers,
+                lambda start, end: self._ahead(known, own, start, end, outcomes),
+                lambda: batch.lengths(known),
+                verb,
+            )
         return every
 
     def _by_verb(
-        self, course: LogBatch, t: int, trip: LearnerSteps, noted: Outcomes, every: dict[int, FloatArray]
+        self, batch: LogBatch, t: int, own: LearnerSteps, outcomes: Outcomes, every: dict[int, FloatArray]
     ) -> None:
         """One step."""
-        leg, place, way = course.legs[t], int(trip.places[t]), course.way
-        if leg.action == DECIDE:
-            made = self.decide(leg.context)
-            noted.actions[place], noted.greedy[place] = self._note(made)
-            noted.p[place] = math.nan if made.propensity is None else made.propensity
-            if way is None and made.propensities is not None:
+        step, place, arrays = batch.steps[t], int(own.places[t]), batch.arrays
+        if step.action == DECIDE:
+            made = self.decide(step.context)
+            outcomes.actions[place], outcomes.greedy[place] = self._note(made)
+            outcomes.p[place] = math.nan if made.propensity is None else made.propensity
+            if arrays is None and made.propensities is not None:
                 every[place] = made.propensities
-            elif way is not None and made.propensities is not None:
-                part = slice(way.first[t], way.first[t] + way.counts[t])
-                noted.shares[part], noted.scores[part] = made.propensities, made.scores
+            elif arrays is not None and made.propensities is not None and batch.labels:
+                if len(outcomes.shares):
+                    K = len(made.propensities)
+                    outcomes.shares[arrays.first[t] * K : arrays.first[t] * K + K] = made.propensities
+            elif arrays is not None and made.propensities is not None:
+                part = slice(arrays.first[t], arrays.first[t] + arrays.counts[t])
+                outcomes.shares[part], outcomes.scores[part] = made.propensities, made.scores
             return
-        action, told, chance = leg.action, leg.told, leg.chance
+        action, told, chance = step.action, step.told, step.chance
         if action < DECIDE:  # a round of its own
-            action, p = int(noted.actions[place]), float(noted.p[place])
-            told, chance = action == -2 - leg.action, None if math.isnan(p) else p
-        number, greedy = int(trip.numbers[t]), int(noted.greedy[place])
-        self.learn(leg.decision or self._as_decided(leg.context, number, action, greedy, chance), told)
+            action, p = int(outcomes.actions[place]), float(outcomes.p[place])
+            told, chance = action == -2 - step.action, None if math.isnan(p) else p
+        number, greedy = int(own.numbers[t]), int(outcomes.greedy[place])
+        self.learn(step.decision or self._as_decided(step.context, number, action, greedy, chance), told)
 
-    def _takes(self, course: LogBatch) -> BatchArrays | None:
-        """The course as its kernels read it; None: it goes by the verbs."""
+    def _takes(self, batch: LogBatch) -> BatchArrays | None:
+        """The batch as its kernels read it; None: it goes by the verbs."""
         ours = written_for(self, "_ahead", "_learn") and written_for(self, "_ahead", "_decide")
-        return course.way if ours and course.dim == self.dim else None
+        return batch.arrays if ours and batch.dim == self.dim else None
 
-    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
+    def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
         """Take the steps begin … end − 1 in compiled code; returns the end, or a step that the verbs must take.
 
         A learner that has kernels says how, in the class that has its `_decide` and `_learn`.
@@ -346,9 +400,15 @@ class BatchLearner(Learner):
         """A decision as far as learning needs it."""
 
 
-def notes_for(course: LogBatch, before: Sequence[tuple[int, int, float]] = ()) -> Outcomes:
-    """Where a learner notes what it decides, given what it decided before: actions, greedy ones, chances."""
-    way, known = course.way, np.array([*[(0, 0, math.nan)] * len(course.legs), *before], np.float64).reshape(-1, 3)
-    rows = 0 if way is None or course.labels else int((way.first + way.counts).max())
+def make_outcomes(batch: LogBatch, before: Sequence[tuple[int, int, float]] = (), classes: int = 0) -> Outcomes:
+    """Where a learner notes what it decides, given what it decided before: actions, greedy ones, chances.
+
+    With ``classes``, how many labels there are, the shares of labels are noted too.
+    """
+    arrays, known = batch.arrays, np.array([*[(0, 0, math.nan)] * len(batch.steps), *before], np.float64).reshape(-1, 3)
     whole = known[:, :2].astype(np.int64)
-    return Outcomes(whole[:, 0].copy(), whole[:, 1].copy(), known[:, 2].copy(), np.empty(rows), np.empty(rows))
+    noted = whole[:, 0].copy(), whole[:, 1].copy(), known[:, 2].copy()
+    if arrays is not None and batch.labels:
+        return Outcomes(*noted, np.full((len(arrays.starts) - 1) * classes, math.nan), np.empty(0))
+    rows = 0 if arrays is None else int((arrays.first + arrays.counts).max())
+    return Outcomes(*noted, np.empty(rows), np.empty(rows))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,18 +21,24 @@ from numpy.typing import NDArray
 from smidgen import serialization
 from smidgen.arrays import read_only, writable
 from smidgen.decision import Decision, FloatArray, IntArray
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
+from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NoWeights
 from smidgen.features import Encoded, Row, SparseRows, Vectorizer
 from smidgen.features.batch import listed
 from smidgen.features.frames import frame_records, is_frame
+from smidgen.features.parse import plain_record
+from smidgen.features.rows import arm_names
 from smidgen.features.state import Carried
 from smidgen.history import History
+from smidgen.knobs import Best
 from smidgen.learners import saving
+from smidgen.learners.bank import curvature_name
 from smidgen.learners.base import Learner, State, load_state, register
 from smidgen.learners.card import Card, Loop
 from smidgen.learners.coactive import PreferencePerceptron
 from smidgen.learners.filter.base import Filter, as_relevance
 from smidgen.learners.label.base import LabelLearner
+from smidgen.learners.label.label_bank import LabelBank
+from smidgen.learners.tune import QuadraticTuner
 from smidgen.structures import Candidates, Choice, Ranking
 
 Contributions = list[tuple[str, float]]
@@ -60,18 +67,24 @@ class Explanation:
 
 
 class Named(NamedTuple):
-    """Rows as CSR arrays, and the names of their columns."""
+    """Rows as CSR arrays, and the names of their columns; those from ``dim`` on are the cosines of a bank."""
 
     starts: IntArray
     indices: NDArray[np.uint32]
     values: NDArray[Any]
     names: Mapping[int, str]
+    dim: int
 
     def added(self, row: int, w: FloatArray) -> Contributions:
         """What each feature of a row adds to its score, strongest first."""
         part = slice(self.starts[row], self.starts[row + 1])
-        pairs = zip(self.indices[part].tolist(), self.values[part].tolist(), strict=True)
+        columns, values = self.indices[part], self.values[part]
+        own = columns < self.dim
+        pairs = zip(columns[own].tolist(), values[own].tolist(), strict=True)
         told = [(self.names.get(c, f"#{c}"), float(w[c] * v)) for c, v in pairs]
+        if not own.all():
+            curved = float(w[columns[~own]] @ values[~own])
+            told.append((curvature_name(self.names, columns[own]), curved))
         return sorted(told, key=lambda entry: (-abs(entry[1]), entry[0]))
 
 
@@ -104,7 +117,7 @@ def _two_best(decision: Decision, n: int) -> tuple[int, int | None]:
 
 
 #: Loops whose contexts are candidates, and loops whose contexts are single records.
-OFFERS, SINGLES = frozenset((Loop.RANK, Loop.CHOOSE)), frozenset((Loop.LABEL, Loop.FILTER))
+OFFERS, SINGLES = frozenset((Loop.RANK, Loop.CHOOSE)), frozenset((Loop.LABEL, Loop.FILTER, Loop.TUNE))
 
 
 class RecordAdapter:
@@ -122,17 +135,49 @@ class RecordAdapter:
         self.loops = loops_read(learner, dim)
         self._kind = type(learner).__name__
         self._mains = "reward" in learner.card.kinds  # whether what all candidates share matters
+        self._keeps = learner.keeps_rows
+        self._latest: tuple[Encoded, int] | None = None  # what was encoded last, and what was known then
 
-    def encode(self, features: Vectorizer, context: Any) -> Encoded:
-        """A record, or candidates, by the names and statistics known; refused if the learner decides on no such."""
+    def encode(self, features: Vectorizer, context: Any, *, deciding: bool = False) -> Encoded:
+        """Encode a record, or candidates, by the names and statistics known; refuse what the learner cannot decide on.
+
+        What is encoded for a decision is remembered: feedback that comes at once need not encode it again.
+        """
         if isinstance(context, Encoded) and context.dim == features.dim:
             return context  # of a decision of its own
+        made = self._encoded(features, context)
+        if not self._keeps and (made.names or len(made.slots) or len(made.terms)):
+            made = structs.replace(made, source=_source(context))
+            if deciding:
+                self._latest = made, features.changes
+        return made
+
+    def again(self, features: Vectorizer, encoded: Encoded) -> Encoded:
+        """What was encoded, by the names and statistics known now, to be learnt: rows that stay as they are.
+
+        Where the record is not at hand, or the learner needs the rows that decided, these.
+        """
+        if encoded.source is None or self._keeps or encoded.dim != features.dim:
+            return encoded.settled()
+        if self._latest is not None and self._latest[0] is encoded and self._latest[1] == features.changes:
+            return encoded.settled()
+        try:
+            made = self._encoded(features, _from_source(encoded.source))
+        except InvalidFeatures as error:
+            raise DecisionMismatch(
+                f"the record of a decision cannot be read: {error.problem}", "give it whole"
+            ) from error
+        if len(made) != len(encoded) or made.candidates != encoded.candidates or made.ids != encoded.ids:
+            raise DecisionMismatch("the record of a decision is not that of its rows", "give it whole")
+        return made
+
+    def _encoded(self, features: Vectorizer, context: Any) -> Encoded:
         if isinstance(context, Candidates):
             wanted = Loop.CHOOSE if context.top is None else Loop.RANK
             if wanted not in self.loops:
                 raise InvalidArgument(
-                    f"the context is {context!r}, and a {self._kind} serves {', '.join(self.loops)}",
-                    "give top=… to rank, leave it out to choose" if self.loops & OFFERS else "give one record",
+                    f"the context is {context!r}, and a {self._kind} supports {', '.join(self.loops)}",
+                    "give top=… to rank, omit it to choose" if self.loops & OFFERS else "give one record",
                 )
             return features.encode_candidates(context, self._mains)
         if not self.loops & SINGLES:
@@ -143,12 +188,37 @@ class RecordAdapter:
         return features.encode(context)
 
 
+def _source(context: Any) -> bytes | None:
+    """A record, or candidates, as bytes; None of one that says what MessagePack cannot."""
+    try:
+        if isinstance(context, Candidates):
+            tabular = is_frame(context.records) or all(type(each) is dict for each in context.records)
+            return msgspec.msgpack.encode([context.to_record(), tabular])
+        return msgspec.msgpack.encode(plain_record(context))
+    except (OverflowError, UnicodeEncodeError, TypeError):
+        return None
+
+
+def _from_source(source: bytes) -> Any:
+    """What `_source` wrote."""
+    try:
+        found = msgspec.msgpack.decode(source)
+        if not isinstance(found, list):
+            return found
+        offer = Candidates.from_record(found[0])
+        if not found[1]:  # records of other kinds than dicts are read one by one, and new names come in that order
+            offer.records = [MappingProxyType(each) for each in offer.records]
+        return offer
+    except (*serialization.UNREADABLE, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise InvalidFeatures(f"it is damaged: {error}", "give what decide made") from error
+
+
 def loops_read(learner: Any, dim: int) -> frozenset[str]:
     """The loops that an inner learner serves."""
     loops = frozenset(learner.card.loops) & (OFFERS | SINGLES)
     if not loops or not hasattr(learner, "dim"):
         raise InvalidArgument(
-            f"learner is a {type(learner).__name__}, which reads no features",
+            f"learner is a {type(learner).__name__}, which uses no features",
             "give one of the rank, choose, label or filter loop that has a dim",
         )
     if learner.dim != dim:
@@ -163,7 +233,8 @@ def encoded_in(decision: Decision, dim: int) -> Encoded:
     encoded = decision.context
     if not isinstance(encoded, Encoded) or encoded.dim != dim:
         raise DecisionMismatch(
-            f"decision {decision.id} holds a {type(encoded).__name__}, not an encoded record", "give it whole"
+            f"decision {decision.id} holds a {type(encoded).__name__}, not an encoded record",
+            "pass the decision as decide returned it",
         )
     return encoded
 
@@ -174,6 +245,8 @@ def as_context(encoded: Encoded, columns: NDArray[np.uint32]) -> Any:
     if not encoded.candidates:
         return Row(read_only(indices), writable(values), encoded.dim)
     rows = SparseRows(read_only(values), read_only(indices.astype(np.int64)), read_only(starts), encoded.dim)
+    if encoded.ids is not None:
+        rows.arms = arm_names(encoded.ids)
     return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
 
 
@@ -194,16 +267,18 @@ def explained(features: Vectorizer, inner: Learner, decision: Decision) -> Expla
     columns = features.planned(encoded)[1]
     names = dict(zip(columns.tolist(), encoded.names, strict=True)) | dict(features.named_columns())
     starts, indices, values = encoded.with_columns(columns)
-    weights = inner.weights
+    weights = getattr(inner, "seen_weights", None)  # of a bank, with those of its cosines
+    weights = inner.weights if weights is None else weights
     if encoded.candidates:
         seen = getattr(inner, "seen_rows", None)
         if seen is not None:  # as the inner learner scales them
             rows = seen(as_context(encoded, columns))
             starts, indices, values = rows.indptr, rows.indices, rows.data
-        return of_candidates(decision, Named(starts, indices, values, names), weights)
+        return of_candidates(decision, Named(starts, indices, values, names, features.dim), weights)
     row = prepared(inner, Row(read_only(indices), writable(values), features.dim))  # as the inner learner scales it
-    labels = list(getattr(inner, "labels", ()))
-    return of_record(decision, Named(starts, row.indices, row.values, names), weights, labels)
+    row = inner.seen_row(row) if isinstance(inner, LabelBank) else row
+    labels, starts = list(getattr(inner, "labels", ())), np.array([0, len(row.indices)])
+    return of_record(decision, Named(starts, row.indices, row.values, names, features.dim), weights, labels)
 
 
 def by_position(feedback: Any, encoded: Encoded) -> Any:
@@ -234,7 +309,7 @@ def played(pipeline: Pipeline, records: Any, y: Any) -> History:
     if isinstance(inner, Filter):
         return _filter(pipeline, inner, given, y)
     raise InvalidArgument(
-        f"a {type(inner).__name__} has no labelled stream", "decide on Candidates and learn, one after the other"
+        f"a {type(inner).__name__} has no run method for labelled data", "call decide with Candidates, then learn"
     )
 
 
@@ -304,10 +379,11 @@ class Pipeline(Learner):
     Notes
     -----
     **Update** decide: encode the record (or the `Candidates`) by the names and statistics known, and let the inner
-    learner decide. Learn: new names get columns, in the order in which they are learnt; the inner learner steps on the
-    recorded row; statistics of numbers and words take in what was recorded.
-    **Symbols** ``decision.context`` holds the encoded rows, the raw numbers and the new names: late feedback needs
-    nothing else.
+    learner decide. Learn: encode it again, by those known now; new names get columns, in the order in which they are
+    learnt; the inner learner steps on these rows; statistics of numbers and words take in what the record says. `PDGD`,
+    `FairPairs` and `PerturbedPreferencePerceptron` go by the scores of the decision, and step on the rows that decided.
+    **Symbols** ``decision.context`` holds the encoded rows, the raw numbers, the new names and the record: late
+    feedback needs nothing else.
     **Assumes** that feedback is replayed in the order of the log; then a twin has the same names in the same columns.
     **Bound** that of the inner learner for the rows that it reads. They change as statistics become known, so a bound
     against one fixed weight vector holds from then on.
@@ -369,12 +445,39 @@ class Pipeline(Learner):
         """How many numbers of learnt records lay so far out that they were clipped."""
         return self._features.clipped
 
+    def ask(self, context: Any = None) -> Decision:
+        """`decide`, under the name that tuners have; without a context the record is empty."""
+        return self.decide(context)
+
+    def tell(self, decision: Decision, value: Any) -> None:
+        """`learn`, under the name that tuners have."""
+        self.learn(decision, value)
+
+    def best(self, context: Any = None) -> Best:
+        """Of a tuner: the point that it thinks best for a record, and the loss that it expects there."""
+        if not isinstance(self._inner, QuadraticTuner):
+            raise InvalidArgument(f"a {self._inner._kind} has no best point", "ask a QuadraticTuner")
+        encoded = self._front.encode(self._features, self._given(context))
+        return self._inner.best(as_context(encoded, self._features.planned(encoded)[1]))
+
+    def _given(self, context: Any) -> Any:
+        """A context; a tuner may have none, which is an empty record."""
+        return {} if context is None and isinstance(self._inner, QuadraticTuner) else context
+
     def weights_by_name(self, limit: int | None = None) -> list[tuple[str, Any]]:
         """Names and weights, strongest first; in the label loop a weight is an array, one number per label.
 
         A column that several names share has all of them: "country=se | city=ulm (share a column)".
         """
-        weights, named = self._inner.weights, self._features.named_columns()
+        if isinstance(self._inner, QuadraticTuner):
+            raise NoWeights("a tuner has no weight for each name: its surface has products", "look at best(record)")
+        weights, named = getattr(self._inner, "seen_weights", None), self._features.named_columns()
+        weights = self._inner.weights if weights is None else weights
+        if weights.shape[-1] > self.dim:  # of cosines: all of them in one
+            curved = np.abs(weights[..., self.dim :]).sum(axis=-1, keepdims=True)
+            weights = np.concatenate([weights[..., : self.dim], curved], axis=-1)
+            names = dict(named)
+            named.append((self.dim, curvature_name(names, np.array([c for c in names if "×" not in names[c]]))))
         strength = np.abs(weights) if weights.ndim == 1 else np.abs(weights).max(axis=0)
         named.sort(key=lambda entry: (-strength[entry[0]], entry[1]))
         chosen = named[:limit]
@@ -384,6 +487,8 @@ class Pipeline(Learner):
 
     def explain(self, decision: Decision) -> Explanation:
         """What each feature adds to the answer's score and to its nearest rival's, under the present weights."""
+        if isinstance(self._inner, QuadraticTuner):
+            raise NoWeights("a tuner has no weight for each name: its surface has products", "look at best(record)")
         return explained(self._features, self._inner, decision)
 
     def within(self, decision: Decision) -> Decision:
@@ -395,6 +500,11 @@ class Pipeline(Learner):
         """A record, or candidates, as the learner inside has it: on rows, with new names in columns as they stand."""
         encoded = self._front.encode(self._features, context)
         return as_context(encoded, self._features.planned(encoded)[1])
+
+    def again(self, decision: Decision) -> Decision:
+        """The decision with its record encoded again, by the names and statistics known now, as it is to be learnt."""
+        encoded = self._front.again(self._features, encoded_in(decision, self.dim))
+        return structs.replace(decision, context=encoded)
 
     def note(self, context: Any) -> None:
         """Learn the names of a record, or of candidates, and nothing else: they keep the columns that they get."""
@@ -410,29 +520,30 @@ class Pipeline(Learner):
     def scores(self, records: Any) -> FloatArray:
         """Of a label learner: the score of every class for many records at once, a list or a frame. Changes nothing."""
         if not isinstance(self._inner, LabelLearner):
-            raise InvalidArgument(f"a {self._inner._kind} scores no classes", "ask a label learner")
+            raise InvalidArgument(f"a {self._inner._kind} has no scores per class", "use a label learner")
         return self._inner.scores(self._features.sparse_rows(records))
 
     @property
     def labels(self) -> list[Any]:
         """Of a label learner: the labels, in the order of `scores`."""
         if not isinstance(self._inner, LabelLearner):
-            raise InvalidArgument(f"a {self._inner._kind} has no labels", "ask a label learner")
+            raise InvalidArgument(f"a {self._inner._kind} has no labels", "use a label learner")
         return self._inner.labels
 
     def _decide(self, context: Any, number: int) -> Decision:
-        encoded = self._front.encode(self._features, context)
+        encoded = self._front.encode(self._features, self._given(context), deciding=True)
         made = self._inner._decide(as_context(encoded, self._features.planned(encoded)[1]), number)
         return structs.replace(made, kind=self._kind, settings=self._settings, context=encoded)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        encoded = encoded_in(decision, self.dim)
+        now = self.again(decision)
+        encoded = encoded_in(now, self.dim)
         ids, columns = self._features.planned(encoded)
-        inner, made = self._inner, on_columns(self._inner, decision, columns)
+        inner, made = self._inner, on_columns(self._inner, now, columns)
         self._step(encoded, ids, lambda: inner._learn(made, by_position(feedback, encoded)))
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
-        encoded = self._front.encode(self._features, context)
+        encoded = self._front.again(self._features, self._front.encode(self._features, context, deciding=True))
         ids, columns = self._features.planned(encoded)
         inner, given = self._inner, as_context(encoded, columns)
         self._step(encoded, ids, lambda: inner._teach(given, by_position(answer, encoded), number))
@@ -452,7 +563,7 @@ class Pipeline(Learner):
         self._features.absorb(encoded, ids)
 
     def _predict(self, context: Any) -> Any:
-        encoded = self._front.encode(self._features, context)
+        encoded = self._front.encode(self._features, self._given(context))
         return self._inner._predict(as_context(encoded, self._features.planned(encoded)[1]))
 
     def _state(self) -> dict[str, NDArray[Any]]:

@@ -43,18 +43,18 @@ def discover(*, again: bool = False) -> None:
 
         _looked.append(True)
         for entry in entry_points(group=GROUP):
-            name = _told(entry)
+            name = _entry_text(entry)
             if name in _tried:
                 continue
             _tried.add(name)
             try:
-                _brought(entry)
+                _imported_names(entry)
             except (Exception, SystemExit) as error:  # whatever a stranger's module raises
                 what = error.problem if isinstance(error, InvalidArgument) else f"{type(error).__name__}: {error}"
                 _log.warning("the learner %s cannot be used and is left out: %s", name, what)
 
 
-def bring(module: str) -> None:
+def import_plugin(module: str) -> None:
     """Import a module that registers learners, structures, loops or routes; refused if it does not."""
     hint = "give the name of a Python module, as in: import my_learners"
     if not all(part.isidentifier() for part in module.split(".")):
@@ -70,7 +70,8 @@ def bring(module: str) -> None:
         raise InvalidArgument(f"the module {module} needs {error.name!r}, which is missing", "install it") from error
     except (Exception, SystemExit) as error:
         raise InvalidArgument(
-            f"the module {module} cannot be imported: {type(error).__name__}: {error}", "mend it; python -c says where"
+            f"the module {module} cannot be imported: {type(error).__name__}: {error}",
+            f"fix the module; python -c 'import {module}' shows the traceback",
         ) from error
     if (
         serialization.count_registrations() == before
@@ -79,7 +80,7 @@ def bring(module: str) -> None:
     ):
         raise InvalidArgument(
             f"the module {module} registers nothing",
-            "put @smidgen.register(Card(…)) on a learner, @smidgen.structure on a structure, or add a loop",
+            "add @smidgen.register(Card(…)) to a learner, @smidgen.structure to a structure, or register a loop",
         )
 
 
@@ -92,14 +93,14 @@ def _hands_on(module: ModuleType) -> bool:
     )
 
 
-def _brought(entry: EntryPoint) -> None:
+def _imported_names(entry: EntryPoint) -> None:
     found = entry.load()
     name = getattr(found, "__name__", repr(found))
     if "card" not in getattr(found, "__dict__", {}):  # `register` puts it there
-        raise InvalidArgument(f"{name} is not registered", "put @smidgen.register(Card(…)) on it")
+        raise InvalidArgument(f"{name} is not registered", "add the decorator @smidgen.register(Card(…)) to the class")
 
 
-def _told(entry: EntryPoint) -> str:
+def _entry_text(entry: EntryPoint) -> str:
     """An entry point as people know it."""
     dist = entry.dist
     package = f"{dist.name} {dist.version}" if dist is not None else "an unknown distribution"

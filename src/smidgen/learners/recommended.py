@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from smidgen import checks
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Box
 from smidgen.knobs import Knobs
@@ -31,8 +32,8 @@ USUAL: dict[str, tuple[Feedback, ...]] = {
 
 
 def recommended(
-    *,
     loop: str,
+    *,
     feedback: str | None = None,
     dim: int | None = None,
     labels: Sequence[Hashable] | None = None,
@@ -45,12 +46,13 @@ def recommended(
     Parameters
     ----------
     loop
-        What goes out: ``"rank"``, ``"choose"``, ``"label"``, ``"filter"``, ``"tune"``.
+        Kind of decision: ``"rank"``, ``"choose"``, ``"label"``, ``"filter"``, ``"tune"``.
     feedback
         What comes back; left out, what the loop usually hears: clicks, a better choice, one bit, the relevance, the
         loss.
     dim
-        The number of features; of tune, where ``space`` is left out, of knobs from 0 to 1.
+        The number of features; of tune, where ``space`` is left out, of knobs from 0 to 1, else of the columns
+        of a context.
     labels, n_classes
         Of label: the labels, or only how many there are.
     space
@@ -68,22 +70,25 @@ def recommended(
     """
     size = dim
     if loop == Loop.TUNE:
-        space = Box(low=np.zeros(dim), high=np.ones(dim)) if space is None and dim else space
-        size, dim = space.dim if isinstance(space, (Box, Knobs)) else None, None
+        if space is None and dim:
+            space, dim = Box(low=np.zeros(dim), high=np.ones(dim)), None
+        size = space.dim if isinstance(space, (Box, Knobs)) else None
     cls, case = find(loop, feedback, size)
     given = {"dim": dim, "labels": labels, "n_classes": n_classes, "space": space}
     asked = {name: value for name, value in given.items() if value is not None} | settings
     accepted = inspect.signature(cls).parameters
     if unknown := sorted(asked.keys() - accepted.keys()):
         raise InvalidArgument(
-            f"{cls.__name__}, which is recommended here, has no argument {unknown[0]!r}",
-            f"it takes {', '.join(accepted)}",
+            f'{cls.__name__}, the recommended learner, has no argument "{unknown[0]}"',
+            checks.suggest(unknown[0], accepted),
         )
     first = {name: value for name, value in cls.card.first.items() if name not in given}
     arguments = {**first, **case.settings, **asked}
     for name, parameter in accepted.items():
         if name not in arguments and parameter.default is inspect.Parameter.empty:
-            raise InvalidArgument(f"{cls.__name__}, which is recommended here, needs {name}", f"give {name}=…")
+            raise InvalidArgument(
+                f'{cls.__name__}, the recommended learner, needs the argument "{name}"', f"give {name}=…"
+            )
     return cls(**arguments)
 
 
@@ -93,9 +98,11 @@ def find(loop: str, feedback: str | None = None, dim: int | None = None) -> tupl
     fitting = {name: card for name, card in cards.items() if loop in card.loops}
     if not fitting:
         known = sorted({each for card in cards.values() for each in card.loops})
-        raise InvalidArgument(f"no learner serves the loop {loop!r}", f"choose among {', '.join(known)}")
+        raise InvalidArgument(f"there is no loop {checks.shown(loop)}", checks.suggest(loop, known))
     if feedback is not None and feedback not in set(Feedback):
-        raise InvalidArgument(f"the feedback is {feedback!r}", f"choose among {', '.join(Feedback)}")
+        raise InvalidArgument(
+            f"feedback is {checks.shown(feedback)}, which is not known", checks.suggest(feedback, Feedback)
+        )
     wanted = (feedback,) if feedback is not None else USUAL.get(loop, tuple(Feedback))
     for kind in wanted:
         found = [
@@ -110,5 +117,5 @@ def find(loop: str, feedback: str | None = None, dim: int | None = None) -> tupl
     kinds = sorted({case.feedback for card in fitting.values() for case in card.recommended})
     raise InvalidArgument(
         f"no learner is recommended for the loop {loop!r} and the feedback {feedback!r}",
-        f"give one of {', '.join(kinds)}" if kinds else "choose a learner yourself",
+        checks.suggest(feedback, kinds, "name a learner"),
     )

@@ -138,7 +138,7 @@ def decode_learner(content: bytes, source: str) -> tuple[Header, dict[str, NDArr
     if not content.startswith(_FIRST):
         raise _other_format(content, source)
     if len(content) < _HEAD.size:
-        raise CorruptFile(f"{source} is a damaged saved learner: it ends within its head", _LEARNER_HINT)
+        raise CorruptFile(f"{source} is a damaged saved learner: it ends within its header", _LEARNER_HINT)
     head, body = content[: _HEAD.size], memoryview(content)[_HEAD.size :]
     _, _, length, size, checksum = _HEAD.unpack(head)
     if size != len(content) or length > len(body):
@@ -148,7 +148,9 @@ def decode_learner(content: bytes, source: str) -> tuple[Header, dict[str, NDArr
     try:
         header = _headers.decode(body[:length])
     except UNREADABLE as error:
-        raise CorruptFile(f"{source} is a damaged saved learner: its header says {error}", _LEARNER_HINT) from error
+        raise CorruptFile(
+            f"{source} is a damaged saved learner: its header is invalid: {error}", _LEARNER_HINT
+        ) from error
     return header, _arrays(header, body[length:], source)
 
 
@@ -162,7 +164,9 @@ def arithmetic_of(content: bytes) -> int | None:
 def _other_format(content: bytes, source: str) -> CorruptFile:
     told = content[len(_MAGIC) :][:8].split(b"\n")[0].decode("ascii", "replace")
     if told == "1":
-        return CorruptFile(f"{source} is a saved learner of format 1, which was never released", "save it anew")
+        return CorruptFile(
+            f"{source} is a saved learner of format 1, which was never released", "save it again with this version"
+        )
     return CorruptFile(f"{source} is a saved learner of format {told!r}", "upgrade smidgen to read it")
 
 
@@ -180,7 +184,7 @@ def _arrays(header: Header, content: memoryview, source: str) -> dict[str, NDArr
         stop = start + count * dtype.itemsize
         if stop > len(content) or max(shape, default=0) >> 48:
             raise CorruptFile(
-                f"{source} is a damaged saved learner: its array {name} does not fit into it", _LEARNER_HINT
+                f"{source} is a damaged saved learner: its array {name} is longer than the file", _LEARNER_HINT
             )
         try:
             found[name] = array = np.ndarray(shape, dtype, content, start)
@@ -247,7 +251,7 @@ _NOTHING = [None] * len(_TYPES)
 _BRIEF_HINT = "give the bytes that learner.brief wrote"
 
 
-def write_brief(decision: Decision) -> bytes:
+def write_compact(decision: Decision) -> bytes:
     """The decision without class and settings."""
     same = serialization.same(decision.greedy, decision.action)
     values: list[Any] = [
@@ -274,12 +278,12 @@ def write_brief(decision: Decision) -> bytes:
     return serialization.encode(values)
 
 
-def read_brief(content: bytes | memoryview, kind: str, settings: str) -> Decision:
+def read_compact(content: bytes | memoryview, kind: str, settings: str) -> Decision:
     """The decision of a learner of that class and those settings."""
     return _decision(serialization.decode(content), kind, settings)
 
 
-def read_briefs(contents: Sequence[bytes], kind: str, settings: str) -> list[Decision]:
+def read_compact_many(contents: Sequence[bytes], kind: str, settings: str) -> list[Decision]:
     """What `read_brief` gives of each, sooner."""
     return [
         _usual(values, kind, settings) or _decision(values, kind, settings)
@@ -343,15 +347,18 @@ def _fits(types: tuple[type, ...]) -> bool:
 
 def _decision(values: Any, kind: str, settings: str) -> Decision:
     if not isinstance(values, list) or not values or values[0] != BRIEF_FORM:
-        raise InvalidRecord("the bytes are not a brief of a decision", _BRIEF_HINT)
+        raise InvalidRecord("the bytes are not a short record of a decision", _BRIEF_HINT)
     if len(values) > len(_PLACES) + 1:
-        raise InvalidRecord(f"the brief has {len(values) - 1} fields and {len(_PLACES)} are known", "upgrade smidgen")
+        raise InvalidRecord(
+            f"the short record has {len(values) - 1} fields, and this version of smidgen knows {len(_PLACES)}",
+            "upgrade smidgen",
+        )
     fields = {name: value for name, value in zip(_PLACES, values[1:], strict=False) if value is not None}
     greedy, more = fields.pop("greedy", None), fields.pop("more", {})
     if greedy is not None and (not isinstance(greedy, list) or len(greedy) != 1):
-        raise InvalidRecord("the brief's greedy action is not one", _BRIEF_HINT)
+        raise InvalidRecord("the greedy action in the short record is not valid", _BRIEF_HINT)
     if not isinstance(more, dict):
-        raise InvalidRecord("the brief's further fields are not named", _BRIEF_HINT)
+        raise InvalidRecord("the additional fields of the short record have no names", _BRIEF_HINT)
     fields.setdefault("context", None)
     action = fields.setdefault("action", None)
     fields["greedy"] = action if greedy is None else greedy[0]
@@ -404,7 +411,7 @@ def read_start(content: bytes, fresh: Mapping[str, NDArray[Any]]) -> dict[str, N
     try:
         version, told = serialization.decode(content)
         if version != START_FORM or told.keys() != fresh.keys():
-            raise InvalidRecord(f"it is of version {version} and has {sorted(told)}", _START_HINT)
+            raise InvalidRecord(f"it has version {version} and the arrays {sorted(told)}", _START_HINT)
         found = {}
         for name, (shape, places, values) in told.items():
             like = fresh[name]

@@ -46,8 +46,8 @@ class Exponentiated(Rule):
     def __init__(self, *, dim: int, bound: float, horizon: int | None = None, signed: bool = True) -> None:
         self.dim = checks.dimension(dim)
         self.bound = checks.number("bound", bound, "give the largest |feature| of φ, e.g. bound=1.0", above=0.0)
-        self.horizon = None if horizon is None else checks.whole("horizon", horizon, "leave it out if unknown")
-        self.signed = checks.flag("signed", signed, "leave it out for True")
+        self.horizon = None if horizon is None else checks.whole("horizon", horizon, "omit it if unknown")
+        self.signed = checks.flag("signed", signed, "omit it for True")
         self._theta: FloatArray = np.zeros(self.dim)  # Σ η·direction: the log-weights, up to a constant
         self._w: FloatArray = np.empty(self.dim)
         self._t = 0
@@ -75,7 +75,7 @@ class Exponentiated(Rule):
         return Program(EXPONENTIATED, scale=self.bound, horizon=self.horizon or 0, signed=self.signed)
 
     def to_record(self) -> dict[str, Any]:
-        """The arguments that make such a rule anew."""
+        """The arguments that make such a rule again."""
         return {"dim": self.dim, "bound": self.bound, "horizon": self.horizon, "signed": self.signed}
 
     def state(self) -> State:

@@ -58,9 +58,9 @@ class Newton(Rule, Generic[S]):
         checks.instance("space", space, Space, "give a Ball, a Box, a Simplex or an L1Ball")
         self.space = space
         self.dim = space.free_dim
-        self.gamma = checks.number("gamma", gamma, "leave it out for 1.0", above=0.0)
-        self.epsilon = checks.number("epsilon", epsilon, "leave it out for 1.0", above=0.0)
-        self.scale = checks.number("scale", scale, "leave it out for 1.0", above=0.0)
+        self.gamma = checks.number("gamma", gamma, "omit it for 1.0", above=0.0)
+        self.epsilon = checks.number("epsilon", epsilon, "omit it for 1.0", above=0.0)
+        self.scale = checks.number("scale", scale, "omit it for 1.0", above=0.0)
         self.second_order = FullSecondOrder(self.dim, self.epsilon)
         self._surely = space.inner_radius * (1.0 - 1e-12)  # what is no longer than this is inside
         self._w: FloatArray = np.zeros(self.dim)
@@ -94,7 +94,7 @@ class Newton(Rule, Generic[S]):
         return None if region is None else Program(NEWTON, scale=self.scale, gamma=self.gamma, region=region)
 
     def to_record(self) -> dict[str, Any]:
-        """The arguments that make such a rule anew."""
+        """The arguments that make such a rule again."""
         return {"space": self.space, "gamma": self.gamma, "epsilon": self.epsilon, "scale": self.scale}
 
     def state(self) -> State:

@@ -25,7 +25,7 @@ from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
 from smidgen.geometry import Space
 from smidgen.geometry.space import BALL, Region, plain, region_of
 from smidgen.serialization import structure
-from smidgen.settings import Versioned
+from smidgen.settings import VersionedSettings
 
 State = dict[str, NDArray[Any]]
 
@@ -46,7 +46,7 @@ class Program(NamedTuple):
     region: Region = _NOWHERE  # what the weights are brought back to
 
 
-class Rule(Versioned, ABC):
+class Rule(VersionedSettings, ABC):
     """Weights and the way they move along a direction of improvement.
 
     A rule knows nothing of rankings, labels or users. It is given a direction in which utility (or minus a loss) rises,
@@ -84,7 +84,7 @@ class Rule(Versioned, ABC):
 
     @abstractmethod
     def to_record(self) -> dict[str, Any]:
-        """The arguments that make such a rule anew."""
+        """The arguments that make such a rule again."""
 
     @abstractmethod
     def state(self) -> State:
@@ -137,7 +137,7 @@ def count(state: Mapping[str, NDArray[Any]], name: str) -> int:
     """A counter out of saved arrays."""
     number = int(state[name])
     if number < 0:
-        raise InvalidRecord(f"{name} is {number} and must be >= 0", "give what state gave")
+        raise InvalidRecord(f"{name} is {number} and must be >= 0", "pass the value that state returned")
     return number
 
 
@@ -234,7 +234,7 @@ class Additive(Rule):
         return Program(ADDITIVE)
 
     def to_record(self) -> dict[str, Any]:
-        """The arguments that make such a rule anew."""
+        """The arguments that make such a rule again."""
         return {"dim": self.dim}
 
     def state(self) -> State:
@@ -299,7 +299,7 @@ class Gradient(Rule, Generic[S]):
         return None if region is None else Program(GRADIENT, scale=self.scale, region=region)
 
     def to_record(self) -> dict[str, Any]:
-        """The arguments that make such a rule anew."""
+        """The arguments that make such a rule again."""
         return {"space": self.space, "scale": self.scale}
 
     def state(self) -> State:
@@ -363,7 +363,7 @@ class Batched(Rule):
         return None if inner is None or inner.batch > 1 else inner._replace(batch=self.size)
 
     def to_record(self) -> dict[str, Any]:
-        """The arguments that make such a rule anew."""
+        """The arguments that make such a rule again."""
         return {"rule": self.rule, "size": self.size}
 
     def state(self) -> State:

@@ -14,24 +14,23 @@ if TYPE_CHECKING:
     from smidgen.service.admin.fsck import fsck
     from smidgen.service.engine.engine import Engine
     from smidgen.service.engine.inspection import Inspection
-    from smidgen.service.engine.recordings import DatabaseRecording
+    from smidgen.service.engine.log_sources import StoreSource
     from smidgen.service.http.app import create_app
     from smidgen.service.http.plugins import mount, unmount
     from smidgen.service.http.resources import Options
     from smidgen.service.http.rights import Rule, grant_of
-    from smidgen.service.loops.base import Loop, Reaction
+    from smidgen.service.loops.base import Loop, ParsedFeedback
     from smidgen.service.loops.evaluator import CoactiveEvaluator, Evaluator
     from smidgen.service.ope.replay import replay
     from smidgen.service.ope.whatif import what_if
     from smidgen.service.schemas import Candidate, DecisionBody, FeedbackBody, ModelBody
     from smidgen.service.storage.address import open_store
-    from smidgen.service.storage.protocol import Reading, Store
+    from smidgen.service.storage.protocol import Store, StoreReader
     from smidgen.service.storage.sqlite import SQLiteStore
 
 _HOME = {
     "Candidate": "schemas",
     "CoactiveEvaluator": "loops.evaluator",
-    "DatabaseRecording": "engine.recordings",
     "DecisionBody": "schemas",
     "Engine": "engine.engine",
     "Evaluator": "loops.evaluator",
@@ -40,11 +39,12 @@ _HOME = {
     "Loop": "loops.base",
     "ModelBody": "schemas",
     "Options": "http.resources",
-    "Reaction": "loops.base",
-    "Reading": "storage.protocol",
+    "ParsedFeedback": "loops.base",
     "Rule": "http.rights",
     "SQLiteStore": "storage.sqlite",
     "Store": "storage.protocol",
+    "StoreReader": "storage.protocol",
+    "StoreSource": "engine.log_sources",
     "backup": "admin.backup",
     "create_app": "http.app",
     "fsck": "admin.fsck",
@@ -60,7 +60,6 @@ _HOME = {
 __all__ = [
     "Candidate",
     "CoactiveEvaluator",
-    "DatabaseRecording",
     "DecisionBody",
     "Engine",
     "Evaluator",
@@ -69,11 +68,12 @@ __all__ = [
     "Loop",
     "ModelBody",
     "Options",
-    "Reaction",
-    "Reading",
+    "ParsedFeedback",
     "Rule",
     "SQLiteStore",
     "Store",
+    "StoreReader",
+    "StoreSource",
     "backup",
     "create_app",
     "fsck",

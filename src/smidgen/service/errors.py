@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
+from smidgen.checks import nearest
 from smidgen.errors import InvalidFeatures, InvalidRecord, SmidgenError
-from smidgen.features.parse import shown
-
-# What only the service refuses; each type has its HTTP status, as in `smidgen.errors`.
 
 
 class BadRequest(SmidgenError):
@@ -20,13 +20,13 @@ class BadRequest(SmidgenError):
 
 
 class NotAllowed(SmidgenError):
-    """No token, or one that is not known."""
+    """A missing or unknown token."""
 
     status = 401
 
 
 class OutOfScope(SmidgenError):
-    """A token that may not do this."""
+    """A token without the scope for this call."""
 
     status = 403
 
@@ -38,108 +38,108 @@ class ForeignOrigin(SmidgenError):
 
 
 class Unknown(SmidgenError):
-    """A model or decision that is not there, or not for this token."""
+    """A model or decision that does not exist, or that this token may not see."""
 
     status = 404
 
 
 class UnknownModel(Unknown):
-    """A model that is not there, or not for this token."""
+    """A model that does not exist, or that this token may not see."""
 
 
 class UnknownDecision(Unknown):
-    """A decision that is not there, or not for this token."""
+    """A decision that does not exist, or that this token may not see."""
 
 
 class TooSlow(SmidgenError):
-    """A body that does not arrive."""
+    """A body that did not arrive in time."""
 
     status = 408
 
 
 class Conflict(SmidgenError):
-    """The same name or id with another body, or a model that is archived."""
+    """A name or id that is already used with another body, or an archived model."""
 
     status = 409
 
 
 class Retained(Conflict):
-    """What lies under the base of a log, whose events retention has folded and erased."""
+    """A request for events that retention has folded into the checkpoint and erased."""
 
 
 class Erased(Unknown):
-    """A decision that was there, and that retention has erased."""
+    """A decision that retention has erased."""
 
 
 class TooLarge(SmidgenError):
-    """A body beyond the limit."""
+    """A body above the size limit."""
 
     status = 413
 
 
 class WrongMedia(SmidgenError):
-    """A body that is not JSON by its headers, or is encoded."""
+    """A body with the wrong Content-Type, or with a Content-Encoding."""
 
     status = 415
 
 
 class Impossible(SmidgenError):
-    """A request that is well formed and cannot be answered."""
+    """A well-formed request that the service cannot answer."""
 
     status = 422
 
 
 class Busy(SmidgenError):
-    """More work than the service can take on; nothing was lost, try again."""
+    """An overloaded or stopping service; nothing was changed, and the caller can retry."""
 
     status = 503
 
 
 class Taken(Busy):
-    """A shard that another worker is writing to, or a name that it has just made: do it again in the next batch.
+    """A shard that another worker is writing to, or a name that it has just created.
 
-    The writer does so by itself; callers of the service never see it.
+    The writer retries in its next batch; callers of the service never see this error.
     """
 
 
 class StorageFailed(SmidgenError):
-    """The disk refused; what was asked was not done."""
+    """A failed write to the disk or database; nothing was changed."""
 
     status = 503
 
 
 class LogDamaged(InvalidRecord):
-    """A log of which an event is missing that was committed."""
+    """A log that lacks a committed event."""
 
     status = 500
 
 
 class DatabaseFailed(StorageFailed):
-    """The database server refused, or cannot be reached.
+    """A database server that is unreachable or returned an error.
 
     The text of the exception is for the operator, on the command line and in the log: it names the server.
-    ``problem`` is for callers over HTTP, and does not.
+    ``problem`` is for callers over HTTP and does not name it.
     """
 
     def __init__(self, problem: str, hint: str) -> None:
         super().__init__(problem, hint)
-        self.problem = "the database refused, or cannot be reached"
+        self.problem = "the database cannot be reached or returned an error"
 
 
 class NoData(StorageFailed):
-    """A data folder that does not exist, or a folder that no service has written to."""
+    """A data folder that does not exist, or that no service has written to."""
 
     exit_status = 2
 
 
-# What is wrong with a body, in words: the path of the field, the value found there, and the way out.
+# Errors in a body: the path of the field, the value found there in JSON, and a fix.
 
 _KINDS = {
     "str": "a string",
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
-    "array": "a list",
+    "array": "an array",
     "object": "an object",
     "null": "null",
     "bytes": "base64",
@@ -150,21 +150,70 @@ _FIELD = re.compile(r"^Object (?P<what>contains unknown|missing required) field 
 _STEPS = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _NOWHERE = object()
 _DOCS = "see /docs for the fields of this body"
+_MALFORMED = re.compile(r"^JSON is malformed: (?P<what>.*) \(byte (?P<byte>\d+)\)$")
+#: Names that callers of other products use, and ours.
+_OTHER_NAMES = {
+    "actions": "candidates",
+    "algorithm": "learner",
+    "arms": "candidates",
+    "config": "params",
+    "items": "candidates",
+    "policy": "learner",
+    "slots": "shards",
+    "user": "key",
+    "user_id": "key",
+}
+_SHORT = 40
+_IN_JSON = {"None": "null", "True": "true", "False": "false", "a dict of": "an object of", "a list of": "an array of"}
+_PYTHON = re.compile(rf"^(.*? is )({'|'.join(_IN_JSON)})\b")
 
 
-#: How many objects and lists of JSON may be nested: what works through them level by level needs some stack for each.
+def json_text(value: Any) -> str:
+    """Return a value as JSON for an error message, shortened.
+
+    Examples
+    --------
+    >>> from smidgen.service.errors import json_text
+    >>> json_text(None), json_text(True), json_text("red"), json_text({"a": 1}), json_text([1, 2])
+    ('null', 'true', '"red"', 'an object with 1 field', 'an array of 2')
+    """
+    if isinstance(value, str):
+        cut = msgspec.json.encode(value[:_SHORT].encode("utf-8", "replace").decode()).decode()
+        return cut if len(value) <= _SHORT else f'{cut[:-1]}…" ({len(value):,} characters)'
+    if isinstance(value, dict):
+        return f"an object with {len(value):,} field{'' if len(value) == 1 else 's'}"
+    if isinstance(value, list | tuple):
+        return f"an array of {len(value):,}"
+    if value is None or isinstance(value, bool):
+        return str(value).lower().replace("none", "null")
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"a number of {value.bit_length():,} bits"
+    return repr(value) if isinstance(value, int | float) else f"a {type(value).__name__}"
+
+
+def not_json(error: Exception, what: str = "the body", hint: str = "fix the syntax") -> BadRequest:
+    """Return the error for text that is not valid JSON, with the byte at which reading failed."""
+    found = _MALFORMED.match(str(error))
+    if found is not None:
+        return BadRequest(f"{what} is not valid JSON (byte {found['byte']}: {found['what']})", hint)
+    if "truncated" in str(error):
+        return BadRequest(f"{what} is not valid JSON: it ends too early", hint)
+    return BadRequest(f"{what} is not valid JSON: {error}", hint)
+
+
+#: How many levels of objects and arrays JSON may have: code that works through them level by level needs stack space.
 DEEP = 200
 
 
 def refuse_deep(text: bytes, value: Any, place: str) -> None:
-    """Refuse JSON that is nested too deep; without recursion, which is what would fail.
+    """Refuse JSON that is nested too deep; works without recursion, which would fail.
 
     Parameters
     ----------
     text, value
-        The JSON, and what it was read as.
+        The JSON, and the value read from it.
     place
-        Its name in the refusal.
+        Its name in the error message.
     """
     if text.count(b"[") + text.count(b"{") <= DEEP:
         return
@@ -177,21 +226,23 @@ def refuse_deep(text: bytes, value: Any, place: str) -> None:
         ahead += [(inner, depth + 1) for inner in inside if isinstance(inner, dict | list)]
 
 
-def wrong_form(error: msgspec.ValidationError, body: Any) -> Impossible:
-    """The refusal for a body that a struct could not be read from.
+def validation_error(error: msgspec.ValidationError, body: Any, kind: Any = None) -> Impossible:
+    """Return the error for a body that does not fit its struct.
 
     Parameters
     ----------
     error
-        What the decoder says.
+        The decoder's exception.
     body
-        The JSON as Python has it; None if it could not be read.
+        The JSON as a Python value; None if it could not be read.
+    kind
+        The struct that was to be read: an unknown field then gets the nearest known one as a hint.
 
     Examples
     --------
     >>> import msgspec
-    >>> from smidgen.service.errors import wrong_form
-    >>> wrong_form(msgspec.ValidationError("Expected `int | str`, got `float` - at `$.id`"), {"id": 1.5}).problem
+    >>> from smidgen.service.errors import validation_error
+    >>> validation_error(msgspec.ValidationError("Expected `int | str`, got `float` - at `$.id`"), {"id": 1.5}).problem
     'id is 1.5'
     """
     found = _PATH.match(str(error))
@@ -200,28 +251,27 @@ def wrong_form(error: msgspec.ValidationError, body: Any) -> Impossible:
     if (field := _FIELD.match(text)) is not None:
         name = f"{path}.{field['name']}" if path else field["name"]
         if field["what"].startswith("missing"):
-            return Impossible(f"{name} is missing", f"give it; {_DOCS}")
-        hint = f"leave it out; {_DOCS}"
-        if name == "slots" and isinstance(body, dict) and "loop" in body:  # the settings of a model
-            hint = f'the number of shards of a keyed model is called "shards"; {_DOCS}'
-        return Impossible(f"{name} is not a field here (an unknown field `{field['name']}`)", hint)
+            return Impossible(f"{name} is missing", f"add it; {_DOCS}")
+        near = _near(field["name"], kind, steps)
+        hint = f"remove it; {_DOCS}" if near is None else f'did you mean "{near}"? {_DOCS[0].upper()}{_DOCS[1:]}'
+        return Impossible(f'unknown field "{name}"', hint)
     value = _at(body, steps)
-    what = f"{path or 'the body'} {'cannot be taken' if value is _NOWHERE else f'is {shown(value)}'}"
+    what = f"{path or 'the body'} {'is not valid' if value is _NOWHERE else f'is {json_text(value)}'}"
     if (wanted := _WANTED.match(text)) is not None:
         kinds = [_KINDS.get(kind.strip(), kind.strip()) for kind in wanted["kinds"].split("|")]
         kinds = [kind for kind in kinds if kind != "null"] or kinds
-        return Impossible(what, f"give {' or '.join(kinds)}{wanted['limit']}; {_DOCS}")
+        return Impossible(what, f"send {' or '.join(kinds)}{wanted['limit']}; {_DOCS}")
     return Impossible(f"{what}: {text[:1].lower()}{text[1:]}", _DOCS)
 
 
-def in_record(error: InvalidFeatures, path: str) -> Impossible:
-    """The refusal of a record, with the place where it stands in the request.
+def record_error(error: InvalidFeatures, path: str) -> Impossible:
+    """Return the error for a record, with its path in the request and its value in JSON terms.
 
     Examples
     --------
     >>> from smidgen.errors import InvalidFeatures
-    >>> from smidgen.service.errors import in_record
-    >>> in_record(InvalidFeatures("price is inf", "leave it out"), "candidates[2].features").problem
+    >>> from smidgen.service.errors import record_error
+    >>> record_error(InvalidFeatures("price is inf", "omit it"), "candidates[2].features").problem
     'candidates[2].features.price is inf'
     """
     problem, hint = error.problem, error.hint
@@ -229,9 +279,42 @@ def in_record(error: InvalidFeatures, path: str) -> Impossible:
         problem = path + problem.removeprefix("the record")
     elif not problem.startswith("context"):
         problem = f"{path}.{problem}"
-    if "say text=" in hint:
-        hint = 'if it is a text, make the model with "features": {"auto": {"text": [its path]}}; else leave it out'
+    problem = _PYTHON.sub(lambda found: f"{found[1]}{_IN_JSON[found[2]]}", problem, count=1)
+    if "text=" in hint:
+        hint = 'for prose, create the model with "features": {"auto": {"text": [its path]}}; otherwise remove the field'
     return Impossible(problem, hint)
+
+
+def _near(name: str, kind: Any, steps: str) -> str | None:
+    """The known field nearest to an unknown one, at a path in a struct."""
+    known = () if kind is None else _known(kind, steps)
+    other = _OTHER_NAMES.get(name)
+    return other if other in known else nearest(name, known)
+
+
+@cache
+def _info(kind: Any) -> inspect.Type:
+    return inspect.type_info(kind)
+
+
+def _known(kind: Any, steps: str) -> tuple[str, ...]:
+    """The names of the fields that a struct has at a path."""
+    here = _alternatives(_info(kind))
+    for name, _ in _STEPS.findall(steps):
+        inside: list[inspect.Type] = []
+        for each in here:
+            if isinstance(each, inspect.StructType):
+                inside += [field.type for field in each.fields if field.encode_name == name]
+            elif isinstance(each, inspect.DictType):
+                inside.append(each.value_type)
+            elif isinstance(each, inspect.ListType):
+                inside.append(each.item_type)
+        here = [one for each in inside for one in _alternatives(each)]
+    return tuple(field.encode_name for each in here if isinstance(each, inspect.StructType) for field in each.fields)
+
+
+def _alternatives(kind: inspect.Type) -> list[inspect.Type]:
+    return list(kind.types) if isinstance(kind, inspect.UnionType) else [kind]
 
 
 def _at(body: Any, steps: str) -> Any:

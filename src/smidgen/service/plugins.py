@@ -6,13 +6,13 @@ import os
 import sys
 from collections.abc import Iterable
 
-from smidgen.learners import bring, discover
+from smidgen.learners import discover, import_plugin
 
 
-def welcome(modules: Iterable[str]) -> None:
+def load_plugins(modules: Iterable[str]) -> None:
     """Bring in what installed distributions name, then these modules; those of the working folder are found too."""
     discover()
     for module in modules:
         if os.getcwd() not in sys.path:
             sys.path.append(os.getcwd())
-        bring(module)
+        import_plugin(module)

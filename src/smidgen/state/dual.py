@@ -61,7 +61,7 @@ def register_kernel(name: str) -> Callable[[KernelFunction], KernelFunction]:
 
     def enter(kernel: KernelFunction) -> KernelFunction:
         if name in NAMED:
-            raise InvalidArgument(f"the kernel name {name!r} is taken", "choose another name")
+            raise InvalidArgument(f"the kernel name {name!r} is already registered", "choose another name")
         _registered[name] = kernel
         return kernel
 
@@ -214,7 +214,7 @@ class DualClasses:
         for own, matrix in zip(members, inverse, strict=True):
             fits &= matrix.shape == (len(own), len(own)) and bool(((own >= 0) & (own < len(points))).all())
         if not fits:
-            raise InvalidRecord("the points do not fit together", "give what arrays gave")
+            raise InvalidRecord("the arrays of points have different lengths", "pass the arrays that arrays returned")
         self.points, self.coefficients = points, coefficients
         owns = np.array([self._own(x) for x in points])
         self._sizes = np.array([shortening(own, self._start) for own in owns])

@@ -142,7 +142,7 @@ class ForgettingRidge(Ridge):
         A, b = arrays["A"], arrays["b"]
         F, R = np.column_stack([A, b]), self._root.R.copy()
         if not (np.isfinite(F).all() and np.diag(A).min() > 0.0 and take_root(F, self._root.ridge, R)):
-            raise NotFinite("the matrix has no inverse", "give what arrays gave")
+            raise NotFinite("the matrix has no inverse", "pass the arrays that arrays returned")
         self._root.F, self._root.R = F, R
 
 

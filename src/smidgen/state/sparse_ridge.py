@@ -200,7 +200,7 @@ class SparseRidge(Ridge):
         n, starts = len(y), np.concatenate([[0], np.cumsum(lengths)])
         fits = len(lengths) == n and len(indices) == len(values) == starts[-1] and arrays["G"].shape == (n, n)
         if not fits or (lengths < 0).any() or (indices >= len(w)).any():  # compiled code would read beyond the end
-            raise InvalidRecord("the examples do not fit together", "give what arrays gave")
+            raise InvalidRecord("the arrays of examples have different lengths", "pass the arrays that arrays returned")
         self._w, self._y, self._indices, self._values, self._starts = w, y, indices, values, starts
         self._G = np.empty((max(16, 2 * n), max(16, 2 * n)))
         self._G[:n, :n] = arrays["G"]

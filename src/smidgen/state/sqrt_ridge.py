@@ -182,10 +182,10 @@ class SqrtRidge:
         """Refuse saved slots that are not those of the rows in use, each once: kernels go where they point."""
         slots, used, R = arrays.get("slots"), arrays.get("used"), arrays.get("R")
         if slots is None or used is None or R is None or used.shape != (1,):
-            raise InvalidRecord("the rows in use are not all there", "give what Learner.save wrote")
+            raise InvalidRecord("some of the rows in use are missing", "use a file that Learner.save wrote")
         known = np.sort(slots[slots >= 0])
         if not np.array_equal(known, np.arange(int(used[0]))) or int(used[0]) > len(R) or (slots < -1).any():
-            raise InvalidRecord("columns and rows do not fit together", "give what Learner.save wrote")
+            raise InvalidRecord("columns and rows have different lengths", "use a file that Learner.save wrote")
 
     def restore(self, arrays: Any) -> None:
         """Take over saved arrays."""

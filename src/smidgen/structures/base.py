@@ -102,7 +102,7 @@ class Structure(ABC):
         if improved.shape != before.shape:
             raise InvalidFeatures(
                 f"phi gave {improved.shape[0]} numbers for one object and {before.shape[0]} for another",
-                "return as many for every object",
+                "return the same number for every object",
             )
         with np.errstate(over="ignore"):
             delta: FloatArray = improved - before
@@ -190,6 +190,6 @@ def _described(structure: Structure, y: Any, name: str) -> Any:
         raise
     except STRANGE as error:
         raise InvalidFeedback(
-            f"{name}.phi does not know the feedback {y!r} ({error})",
+            f"{name}.phi does not accept the feedback {y!r} ({error})",
             "give an object of the form that its argmax returns",
         ) from error

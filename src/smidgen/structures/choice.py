@@ -18,7 +18,8 @@ from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidFeedback
 from smidgen.features import Rows, all_rows, as_rows, check_dim, limits
 from smidgen.features.batch import listed
-from smidgen.features.parse import as_record, plain, shown
+from smidgen.features.frames import frame_records, is_frame
+from smidgen.features.parse import plain_record, shown
 from smidgen.features.rows import longest_row
 from smidgen.serialization import same, structure
 from smidgen.structures.base import Structure
@@ -128,7 +129,7 @@ class Choice(Structure):
         """Return ``y`` if it is one of the available items, else refuse it."""
         index = self._index(y)
         if len(self.mask) and not self.mask[index]:
-            raise InvalidFeedback(f"item {y} is not available in this choice", "name one that was on offer")
+            raise InvalidFeedback(f"item {y} is not available in this choice", "name an item that was offered")
         return index
 
     def difference(self, better: Any, shown: Any) -> FloatArray:
@@ -143,7 +144,9 @@ class Choice(Structure):
     def scaled(self, factor: float, /) -> Choice:
         """The same items with all features times a factor."""
         with np.errstate(under="ignore"):
-            return Choice(self.rows.scaled(factor), self.available)
+            rows = self.rows.scaled(factor)
+        rows.arms = self.rows.arms
+        return Choice(rows, self.available)
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this choice."""
@@ -231,10 +234,12 @@ class Candidates:
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild these candidates: their records as JSON would say them."""
-        about = None if self.context is None else _plain(as_record(self.context))
+        about = None if self.context is None else plain_record(self.context)
         ids = None if self.ids is None else list(self.ids)
         return {
-            "records": [_plain(as_record(each)) for each in self.records],
+            "records": [
+                plain_record(each) for each in (frame_records(self.records) if is_frame(self.records) else self.records)
+            ],
             "ids": ids,
             "context": about,
             "top": self.top,
@@ -254,13 +259,6 @@ class Candidates:
         return f"Candidates({len(self)} by {by}{about}, {what})"
 
 
-def _plain(value: Any) -> Any:
-    """A record's values as JSON would say them, objects inside objects too."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else plain(value)
-
-
 def _as_ids(ids: tuple[Any, ...]) -> tuple[str | int, ...]:
     for each in ids:
         if not isinstance(each, str) and not checks.is_whole(each):
@@ -269,5 +267,5 @@ def _as_ids(ids: tuple[Any, ...]) -> tuple[str | int, ...]:
             raise InvalidFeatures(f"a candidate's id is {shown(each)}", f"give at most {limits.KEY} characters")
     if len({str(each) for each in ids}) < len(ids):
         twice = next(each for each in ids if isinstance(each, str) and any(str(o) == each and o != each for o in ids))
-        raise InvalidFeatures(f"{twice!r} and {int(twice)} are both ids", "give each candidate an id of its own")
+        raise InvalidFeatures(f"{twice!r} and {int(twice)} are both ids", "give each candidate its own id")
     return tuple(each if isinstance(each, str) else int(each) for each in ids)

@@ -112,11 +112,11 @@ def unpacked(fields: Packed) -> Prose:
     """What `packed` wrote, checked: the bytes may come from anywhere."""
     columns, values, traits, tokens = (np.asarray(fields[name]) for name in ("columns", "values", "traits", "tokens"))
     if columns.shape != values.shape or columns.ndim != 1 or columns.dtype.kind not in "iu":
-        raise InvalidRecord("the columns of a sealed text do not fit its values", _HINT)
+        raise InvalidRecord("a sealed text has columns and values of different lengths", _HINT)
     if len(columns) and not (columns.min() >= 0 and columns.max() < DIM):
         raise InvalidRecord(f"a sealed text has a column outside 0 … {DIM - 1}", _HINT)
     if traits.shape != (len(TRAITS),) or tokens.ndim != 1 or tokens.dtype.kind not in "iu":
-        raise InvalidRecord("the traits or the tokens of a sealed text are not what they should be", _HINT)
+        raise InvalidRecord("a sealed text has invalid traits or tokens", _HINT)
     if not (np.isfinite(values).all() and np.isfinite(traits).all()):
         raise InvalidRecord("a sealed text holds numbers that are not finite", _HINT)
     row = np.zeros(DIM)
@@ -140,7 +140,7 @@ def as_given(features: Any, n: int) -> list[Said] | None:
     if isinstance(features, (str, bytes, Mapping)) or not hasattr(features, "__len__"):
         raise InvalidFeatures(f"the features are a {type(features).__name__}", hint)
     if len(features) != n:
-        raise InvalidFeatures(f"there are {n} drafts and features of {len(features)}", hint)
+        raise InvalidFeatures(f"there are {n} drafts and {len(features)} feature records", hint)
     return [_said(each, hint) for each in features]
 
 
@@ -174,7 +174,8 @@ def _value(name: str, value: Any) -> float | str:
     if isinstance(value, str):
         if len(value) > limits.CATEGORY:
             raise InvalidFeatures(
-                f"{name} has {len(value):,} characters", f"give at most {limits.CATEGORY:,}; a draft's text is its text"
+                f"{name} has {len(value):,} characters",
+                f"give at most {limits.CATEGORY:,}; the text of a draft is not a feature",
             )
         return value
     number: Any = value if isinstance(value, (int, float, np.integer, np.floating)) else math.nan

@@ -161,7 +161,7 @@ class Ranking(Structure):
                 return rows.combine(touched, weights)
         self._resolve(better)
         self._resolve(shown)
-        raise InvalidFeedback("one of the two rankings holds strange documents", _hint(n))
+        raise InvalidFeedback("one of the two rankings holds documents that are not in the query", _hint(n))
 
     def longest(self) -> float:
         """The length of its longest document."""
@@ -177,8 +177,8 @@ class Ranking(Structure):
         more = as_rows(docs, "the later documents")
         if more.shape[1] != self.dim:
             raise InvalidFeatures(
-                f"the later documents have {more.shape[1]} features and those of the query {self.dim}",
-                "describe them for the first query, by the same features",
+                f"the later documents have {more.shape[1]} features and the documents of the query have {self.dim}",
+                "give the later documents the same features",
             )
         return Ranking(self.rows.stacked(more), self.top)
 
@@ -241,7 +241,7 @@ def as_order(y: Any, n: int) -> IntArray:
     order = _as_indices(y, n)
     if (fault := first_fault(order, n)) >= 0:
         known = 0 <= order[fault] < n
-        reason = "stands there for the second time" if known else "is not one of the documents"
+        reason = "appears twice" if known else "is not one of the documents"
         raise InvalidFeedback(f"document {np.asarray(y)[fault]} at position {fault} {reason}", _hint(n))
     return order
 
@@ -421,7 +421,7 @@ def _as_shown(ranking: Any) -> IntArray:
 
 def _listed(value: Any, name: str) -> list[Any]:
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes, dict)):
-        raise InvalidFeedback(f"{name} are {value!r}, not a list", "give a list of documents, e.g. [3, 1]")
+        raise InvalidFeedback(f"{name} is {value!r}, not a list", "give a list of documents, e.g. [3, 1]")
     return list(value)
 
 

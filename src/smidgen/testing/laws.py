@@ -113,6 +113,8 @@ def decisions_of(log: Log) -> list[Decision]:
 
 def picture(value: Any) -> Any:
     """A value as it is now, to be compared with what it is later: arrays by their bytes."""
+    if type(value) in (float, int, str, bool, type(None)):  # most of them, and quicker than to try everything below
+        return repr(value)
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     if is_sparse(value):

@@ -146,7 +146,7 @@ def _forms(loop: str, kind: str, dim: int | None) -> list[Form]:
     }
     if (loop, kind) not in made:
         raise InvalidArgument(
-            f"nothing is known of the loop {loop!r} with the feedback {kind!r}",
+            f"there are no test inputs for the loop {loop!r} with the feedback {kind!r}",
             "give forms=[…], each derived from smidgen.testing.Form",
         )
     return made[loop, kind]

@@ -8,16 +8,16 @@ from functools import partial
 from typing import Any
 
 from smidgen.service.log import codec
-from smidgen.service.log.base import Base, BaseState, Carried, state_digest
-from smidgen.service.log.events import KEPT, Chain, digest_of, present_digest
+from smidgen.service.log.checkpoint import CarriedDecision, Checkpoint, CheckpointState, state_digest
+from smidgen.service.log.events import KEPT, Chain, original_digest, present_digest
 from smidgen.service.storage.protocol import Store
-from smidgen.service.storage.records import Expiry
+from smidgen.service.storage.records import NewExpiry
 from smidgen.testing.laws import hold
 from smidgen.testing.store_decisions import in_batch, make_model, new_decision, new_feedback
 
 
-def _silence(place: int, **changes: Any) -> Expiry:
-    return Expiry(f"{place:024x}", 101.0, None, 0.0, None, b"silence %d" % place)._replace(**changes)
+def _silence(place: int, **changes: Any) -> NewExpiry:
+    return NewExpiry(f"{place:024x}", 101.0, None, 0.0, None, b"silence %d" % place)._replace(**changes)
 
 
 def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
@@ -30,25 +30,25 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
         new_decision(2003, waits=True, shown=False, expires_at=70.0, number=4),
         new_decision(2004, waits=True, expires_at=95.0, number=5),
     ]
-    in_batch(store, lambda: store.decided(row.shard, made))
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(2004)]))
-    due = [found.id for found in store.due(100.5) if found.shard == row.shard]
+    in_batch(store, lambda: store.write_decisions(row.shard, made))
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2004)]))
+    due = [found.id for found in store.due_decisions(100.5) if found.shard == row.shard]
     hold(
         due == [f"{2001:024x}", f"{2000:024x}"], "what is due: waits, counts, unanswered, over; in the order of its end"
     )
     hold(
-        not [found for found in store.due(90.0) if found.shard == row.shard],
+        not [found for found in store.due_decisions(90.0) if found.shard == row.shard],
         "a window is over after its end, not at it",
     )
-    hold(len(store.due(1e9, 1)) == 1, "at most so many are due at once")
+    hold(len(store.due_decisions(1e9, 1)) == 1, "at most so many are due at once")
     hold(
-        in_batch(store, lambda: store.expired(other.shard, [_silence(2000)]))[0].status == "unknown",
+        in_batch(store, lambda: store.write_expiries(other.shard, [_silence(2000)]))[0].status == "unknown",
         "a decision of another shard is unknown",
     )
-    early = in_batch(store, lambda: store.expired(row.shard, [_silence(2000, at=100.0)]))[0]
+    early = in_batch(store, lambda: store.write_expiries(row.shard, [_silence(2000, at=100.0)]))[0]
     hold((early.status, early.seq) == ("duplicate", None), "silence within the window is not written")
     told = in_batch(
-        store, lambda: store.expired(row.shard, [_silence(2001), _silence(2001), _silence(2002), _silence(2004)])
+        store, lambda: store.write_expiries(row.shard, [_silence(2001), _silence(2001), _silence(2002), _silence(2004)])
     )
     hold(
         [verdict.status for verdict in told] == ["learnt", *["duplicate"] * 3],
@@ -60,23 +60,23 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
     event = store.event(row.shard, told[0].seq or 0)
     kept = (event.type, event.made, event.body) if event is not None else None
     hold(kept == ("expired", 2, b"silence 2001"), "the event says which version it made")
-    unlearnt = in_batch(store, lambda: store.expired(row.shard, [_silence(2000, refused=True), _silence(2000)]))
+    unlearnt = in_batch(store, lambda: store.write_expiries(row.shard, [_silence(2000, refused=True), _silence(2000)]))
     hold(
         [(verdict.status, verdict.version) for verdict in unlearnt] == [("late", 2), ("duplicate", 2)],
         "silence that was refused is written once, and makes no version",
     )
     closed, event = store.decision(f"{2000:024x}"), store.event(row.shard, unlearnt[0].seq or 0)
     hold(
-        closed is not None and (closed.status, closed.version, closed.due) == ("refused", None, False),
+        closed is not None and (closed.status, closed.version, closed.is_due) == ("refused", None, False),
         "the decision says that it was refused, and is not due",
     )
     hold(event is not None and (event.type, event.made) == ("expired", None), "so does its event")
     late = in_batch(
-        store, lambda: store.answered(row.shard, [new_feedback(2001, at=102.0), new_feedback(2001, at=103.0)])
+        store, lambda: store.write_feedback(row.shard, [new_feedback(2001, at=102.0), new_feedback(2001, at=103.0)])
     )
     hold([verdict.status for verdict in late] == ["late", "late"], "feedback after learnt silence is late")
     hold(late[0].seq is not None and late[1].seq is None, "it is written once")
-    another = in_batch(store, lambda: store.answered(row.shard, [new_feedback(2001, at=104.0, hash=b"another")]))
+    another = in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2001, at=104.0, hash=b"another")]))
     hold(another[0].status == "conflict", "other feedback after that is a conflict")
     counts = store.counts(row.shard)
     hold(
@@ -87,15 +87,23 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
 
 def a_decision_counts_when_it_is_shown(make: Callable[[], Store], store: Store) -> None:
     """A decision that was asked for without being shown counts once somebody says so, or feedback comes."""
-    row = make_model(store, "shown")
+    row = make_model(store, "mark_shown")
     made = [new_decision(2100 + n, waits=True, shown=False, number=n + 1) for n in range(3)]
-    in_batch(store, lambda: store.decided(row.shard, made))
-    hold(not [found for found in store.due(1e9) if found.shard == row.shard], "what was never shown is never due")
-    told = [in_batch(store, lambda: store.shown(row.shard, f"{2100:024x}", 20.0, None)) for _ in range(2)]
+    in_batch(store, lambda: store.write_decisions(row.shard, made))
+    hold(
+        not [found for found in store.due_decisions(1e9) if found.shard == row.shard],
+        "what was never shown is never due",
+    )
+    told = [in_batch(store, lambda: store.mark_shown(row.shard, f"{2100:024x}", 20.0, None)) for _ in range(2)]
     hold(told == [True, False], "a decision is shown once")
-    hold(in_batch(store, lambda: store.shown(row.shard, f"{2101:024x}", 101.0, None)) is None, "not after its window")
-    hold(in_batch(store, lambda: store.shown(row.shard, "0" * 24, 20.0, None)) is None, "nor one that is not there")
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(2102)]))
+    hold(
+        in_batch(store, lambda: store.mark_shown(row.shard, f"{2101:024x}", 101.0, None)) is None,
+        "not after its window",
+    )
+    hold(
+        in_batch(store, lambda: store.mark_shown(row.shard, "0" * 24, 20.0, None)) is None, "nor one that is not there"
+    )
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2102)]))
     rows = [store.decision(f"{2100 + n:024x}") for n in range(3)]
     hold(
         [found is not None and found.shown for found in rows] == [True, False, True],
@@ -105,34 +113,39 @@ def a_decision_counts_when_it_is_shown(make: Callable[[], Store], store: Store) 
         [event.type for event in store.events(row.shard, 4)] == ["shown", "feedback"],
         "showing is an event, once; feedback that implies it is none more",
     )
-    due = [found.id for found in store.due(1e9) if found.shard == row.shard]
+    due = [found.id for found in store.due_decisions(1e9) if found.shard == row.shard]
     hold(due == [f"{2100:024x}"], "what was shown is due when its window is over")
-    in_batch(store, lambda: store.unwait(row.shard))
-    hold(not [found for found in store.due(1e9) if found.shard == row.shard], "silence can be made to mean nothing")
+    in_batch(store, lambda: store.cancel_expiries(row.shard))
+    hold(
+        not [found for found in store.due_decisions(1e9) if found.shard == row.shard],
+        "silence can be made to mean nothing",
+    )
 
 
 def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
     """What was learnt of a decision can be taken back; the decision is open again."""
     row = make_model(store, "retract")
-    in_batch(store, lambda: store.decided(row.shard, [new_decision(2200, waits=True), new_decision(2201, number=2)]))
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(2200)]))
+    in_batch(
+        store, lambda: store.write_decisions(row.shard, [new_decision(2200, waits=True), new_decision(2201, number=2)])
+    )
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2200)]))
     name = f"{2200:024x}"
     hold(
-        in_batch(store, lambda: store.retracted(row.shard, f"{2201:024x}", 30.0, None)).status == "unknown",
+        in_batch(store, lambda: store.write_retraction(row.shard, f"{2201:024x}", 30.0, None)).status == "unknown",
         "what was not learnt cannot be taken back",
     )
-    verdict = in_batch(store, lambda: store.retracted(row.shard, name, 30.0, "k"))
+    verdict = in_batch(store, lambda: store.write_retraction(row.shard, name, 30.0, "k"))
     hold((verdict.status, verdict.version) == ("learnt", 2), "taking back makes a version")
     opened = store.decision(name)
     hold(
         opened is not None
         and (opened.feedback_seq, opened.version, opened.measure) == (None, None, None)
-        and opened.due,
+        and opened.is_due,
         "the decision is open again",
     )
-    again = in_batch(store, lambda: store.answered(row.shard, [new_feedback(2200, hash=b"other")]))[0]
+    again = in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2200, hash=b"other")]))[0]
     hold((again.status, again.version) == ("learnt", 3), "and can be answered anew")
-    rewinds = store.rewinds(row.shard)
+    rewinds = store.undo_events(row.shard)
     hold([(event.type, event.made) for event in rewinds] == [("retracted", 2)], "what takes back can be asked for")
     hold(rewinds[0].decision == name and rewinds[0].key == "k", "it says of whom")
     hold(codec.read_fields(rewinds[0].body, 0).get("columns") == KEPT, "and that names keep their columns")
@@ -143,17 +156,17 @@ def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
 def a_model_goes_back(make: Callable[[], Store], store: Store) -> None:
     """What was learnt after a version can be left behind."""
     row = make_model(store, "back")
-    in_batch(store, lambda: store.decided(row.shard, [new_decision(2250 + n, number=n + 1) for n in range(3)]))
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(2250 + n) for n in range(3)]))
+    in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(2250 + n, number=n + 1) for n in range(3)]))
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2250 + n) for n in range(3)]))
     for version in (-1, 4):
-        gone = in_batch(store, partial(store.rolled_back, row.shard, version, 30.0))
+        gone = in_batch(store, partial(store.write_rollback, row.shard, version, 30.0))
         hold(gone.status == "unknown", "a version that is not there cannot be gone back to")
-    verdict = in_batch(store, lambda: store.rolled_back(row.shard, 1, 30.0))
+    verdict = in_batch(store, lambda: store.write_rollback(row.shard, 1, 30.0))
     hold((verdict.status, verdict.version) == ("learnt", 4), "going back makes a version: versions never fall")
     rows = [store.decision(f"{2250 + n:024x}") for n in range(3)]
     hold([found.measure for found in rows if found is not None] == [1.0, None, None], "what came after is not measured")
     hold([found.version for found in rows if found is not None] == [1, 2, 3], "and stays closed")
-    again = in_batch(store, lambda: store.answered(row.shard, [new_feedback(2252)]))[0]
+    again = in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2252)]))[0]
     hold(again.status == "duplicate", "the same feedback sent again is a duplicate")
 
 
@@ -162,30 +175,32 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
     row = make_model(store, "forget")
     whose = enumerate([("a", 1), ("b", 1), ("a", 2)])
     made = [new_decision(2400 + n, key=key, number=i, request=f"r{n}", request_hash=b"h") for n, (key, i) in whose]
-    in_batch(store, lambda: store.decided(row.shard, made))
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(2400, key="a"), new_feedback(2401, key="b")]))
+    in_batch(store, lambda: store.write_decisions(row.shard, made))
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2400, key="a"), new_feedback(2401, key="b")]))
     in_batch(store, lambda: store.append(row.shard, "taught", 40.0, b"to a", key="a", changes=True, call=("c", b"h")))
     in_batch(store, lambda: store.publish(row.shard, "a", 7, b"state"))
     store.publish(row.shard, None, 7, b"of all")
-    mine = [event.seq for event in store.of_key(row.shard, "a")]
+    mine = [event.seq for event in store.events_of_key(row.shard, "a")]
     hold(mine == [2, 4, 5, 7], "the events of a key are told in order")
-    hold(store.forgotten(row.shard) == 0, "as long as nobody was forgotten, none is said to be")
+    hold(store.last_forgetting(row.shard) == 0, "as long as nobody was forgotten, none is said to be")
     in_batch(store, lambda: store.publish(row.shard, "b", 7, b"state"))
     count, verdict = in_batch(store, lambda: store.forget(row.shard, "a", 50.0, None, {3: b"said otherwise"}))
     hold((count, verdict.version) == (4, 4), "all events of the key are erased, and that makes a version")
     store.drop_states(row.shard, verdict.seq or 0)
     deadline = time.monotonic() + 30.0
-    while not (clean := store.cleanse()) and time.monotonic() < deadline:
+    while not (clean := store.vacuum()) and time.monotonic() < deadline:
         time.sleep(0.01)  # a store far away may do it aside
     hold(clean, "between batches nothing is in the way of cleansing")
     for view in (store, make()):
         events = view.events(row.shard)
         hold([event.seq for event in events] == list(range(1, 9)), "numbers keep no gap")
-        hold(Chain().follow(events) is None, "the chain holds over erased events")
+        hold(Chain().check_all(events) is None, "the chain holds over erased events")
         changed, told = events[2], codec.read_fields(events[7].body, 8)
         hold(changed.body == b"said otherwise" and changed.key == "b", "an event of another says something else then")
         hold(told["rewritten"] == [3], "the event that forgot tells which")
-        hold(told["digests"] == present_digest(changed) != digest_of(changed), "and the digest of what it says now")
+        hold(
+            told["digests"] == present_digest(changed) != original_digest(changed), "and the digest of what it says now"
+        )
         hold(not list(view.states(row.shard, "b")), "the state of its key is gone")
         erased = [event for event in events if event.salt is None]
         hold([event.seq for event in erased] == [2, 4, 5, 7], "an erased event has no salt")
@@ -193,13 +208,13 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
         hold(bare and all(len(event.body or b"") == 16 for event in erased), "and says nothing but its digest")
         hold({event.type for event in erased} == {"erased"}, "its type says so")
         hold([event.made for event in events][4:] == [1, 2, 3, 4], "versions stay what they were")
-        hold(view.decision(f"{2400:024x}") is None and view.requested(row.shard, "r0") is None, "decisions are gone")
+        hold(view.decision(f"{2400:024x}") is None and view.find_request(row.shard, "r0") is None, "decisions are gone")
         hold(view.decision(f"{2401:024x}") is not None, "those of others stay")
-        hold(view.called(row.shard, "c") is None, "calls are gone")
+        hold(view.find_call(row.shard, "c") is None, "calls are gone")
         hold(not list(view.states(row.shard, "a")), "states are gone")
         hold(not list(view.states(row.shard)), "and so are those of the shard from before")
-        hold(not list(view.of_key(row.shard, "a")), "no event is the key's any more")
-        hold(view.forgotten(row.shard) == verdict.seq, "the event that forgot is known")
+        hold(not list(view.events_of_key(row.shard, "a")), "no event is the key's any more")
+        hold(view.last_forgetting(row.shard) == verdict.seq, "the event that forgot is known")
         hold(
             [event.seq for event, _ in view.changes(row.shard, 0, "a") if event.key == "a"] == [],
             "nothing is left to learn",
@@ -218,8 +233,8 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
 def all_that_changes_weights_is_told(make: Callable[[], Store], store: Store) -> None:
     """Events about no decision may change weights, of one key or of all."""
     row = make_model(store, "changes")
-    in_batch(store, lambda: store.decided(row.shard, [new_decision(2300, key="a")]))
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(2300, key="a")]))
+    in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(2300, key="a")]))
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2300, key="a")]))
     in_batch(store, lambda: store.append(row.shard, "taught", 40.0, b"to b", key="b", changes=True))
     in_batch(store, lambda: store.append(row.shard, "rumour", 41.0, b"nothing"))
     in_batch(store, lambda: store.append(row.shard, "rolled_back", 42.0, b"all", changes=True))
@@ -232,12 +247,12 @@ def all_that_changes_weights_is_told(make: Callable[[], Store], store: Store) ->
     hold(
         (of_a, of_b) == (["feedback", "rolled_back"], ["taught", "rolled_back"]), "of a key: its own, and those of all"
     )
-    hold([event.seq for event in store.rewinds(row.shard)] == [6], "what takes back can be asked for")
+    hold([event.seq for event in store.undo_events(row.shard)] == [6], "what takes back can be asked for")
     versions = [store.version_at(row.shard, seq) for seq in range(7)]
     hold(versions == [0, 0, 0, 1, 2, 2, 3], "the version after an event can be asked for")
     counts = store.counts(row.shard)
     hold(counts is not None and (counts.version, counts.answered) == (3, 1), "versions are counted, whatever made them")
-    hold(Chain().follow(store.events(row.shard)) is None, "the chain holds over them")
+    hold(Chain().check_all(store.events(row.shard)) is None, "the chain holds over them")
 
 
 def calls_are_known_again(make: Callable[[], Store], store: Store) -> None:
@@ -245,10 +260,10 @@ def calls_are_known_again(make: Callable[[], Store], store: Store) -> None:
     row, other = make_model(store, "calls"), make_model(store, "calls elsewhere")
     seq = in_batch(store, lambda: store.append(row.shard, "taught", 50.0, b"x", changes=True, call=("mine", b"digest")))
     for view in (store, make()):
-        known = view.called(row.shard, "mine")
+        known = view.find_call(row.shard, "mine")
         hold(known is not None and (known.hash, known.seq) == (b"digest", seq), "a call is known again by its id")
-        hold(view.called(row.shard, "other") is None, "other calls are not known")
-        hold(view.called(other.shard, "mine") is None, "an id counts within its shard")
+        hold(view.find_call(row.shard, "other") is None, "other calls are not known")
+        hold(view.find_call(other.shard, "mine") is None, "an id counts within its shard")
         if view is not store:
             view.close()
     store.begin()
@@ -304,30 +319,32 @@ def models_have_a_second_life(make: Callable[[], Store], store: Store) -> None:
 
 def a_log_can_begin_with_a_base(make: Callable[[], Store], store: Store) -> None:
     """What lies under a base is not seen from the moment it is made, and is erased step by step."""
-    row = make_model(store, "base")
+    row = make_model(store, "checkpoint")
     in_batch(
         store,
-        lambda: store.decided(row.shard, [new_decision(2600 + n, number=n + 1, request=f"r{n}") for n in range(4)]),
+        lambda: store.write_decisions(
+            row.shard, [new_decision(2600 + n, number=n + 1, request=f"r{n}") for n in range(4)]
+        ),
     )
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(2600), new_feedback(2601)]))  # events 6 and 7
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2600), new_feedback(2601)]))  # events 6 and 7
     in_batch(store, lambda: store.append(row.shard, "taught", 40.0, b"x", changes=True, call=("c", b"digest")))  # 8
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(2602)]))  # 9
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2602)]))  # 9
     events = store.events(row.shard)
-    hold(store.crossing(row.shard, 8, 500.0, 8) == [4], "a decision crosses whose answer comes later")
-    hold(store.crossing(row.shard, 8, 50.0, 8) == [4, 5], "and so does one that is open")
-    hold(store.crossing(row.shard, 8, 50.0, 9) == [], "of later events only: none")
-    hold(store.under(row.shard, 8) == (4, 0), "what lies under an event is counted")
+    hold(store.decisions_to_carry(row.shard, 8, 500.0, 8) == [4], "a decision crosses whose answer comes later")
+    hold(store.decisions_to_carry(row.shard, 8, 50.0, 8) == [4, 5], "and so does one that is open")
+    hold(store.decisions_to_carry(row.shard, 8, 50.0, 9) == [], "of later events only: none")
+    hold(store.counts_up_to(row.shard, 8) == (4, 0), "what lies under an event is counted")
     hold(store.last_number(row.shard, None, 3) == 2, "the latest number up to an event can be asked for")
-    state = BaseState(None, 8, 4, state_digest(None, 8, 4, b"learnt"), b"learnt")
+    state = CheckpointState(None, 8, 4, state_digest(None, 8, 4, b"learnt"), b"learnt")
     in_batch(store, lambda: store.stage(row.shard, [state]))
-    hold(store.base(row.shard) is None, "a base that is staged is none yet")
-    hold(store.base_state(row.shard, None) is None and store.events(row.shard) == events, "and nobody sees it")
-    base = Base(8, 3, events[7].chain, 60.0, 4, 0, 3, b"settings")
-    kept = [Carried(seq, digest_of(events[seq - 1])) for seq in (4, 5)]
-    in_batch(store, lambda: store.rebase(row.shard, base, kept, 60.0))
+    hold(store.checkpoint(row.shard) is None, "a base that is staged is none yet")
+    hold(store.checkpoint_state(row.shard, None) is None and store.events(row.shard) == events, "and nobody sees it")
+    base = Checkpoint(8, 3, events[7].chain, 60.0, 4, 0, 3, b"settings")
+    kept = [CarriedDecision(seq, original_digest(events[seq - 1])) for seq in (4, 5)]
+    in_batch(store, lambda: store.write_checkpoint(row.shard, base, kept, 60.0))
     _look_over(store, row.shard, 0)
     steps = 0
-    while in_batch(store, lambda: store.tidy(3)):
+    while in_batch(store, lambda: store.purge(3)):
         steps += 1
         hold(steps < 20, "erasing comes to an end")
         for view in (store, make()):
@@ -336,7 +353,7 @@ def a_log_can_begin_with_a_base(make: Callable[[], Store], store: Store) -> None
                 view.close()
     hold(steps > 1, "erasing goes step by step")
     _look_over(store, row.shard, 8)
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(2603)]))
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2603)]))
     made = store.decision(f"{2603:024x}")
     hold(made is not None and made.status == "learnt", "what is carried can be answered")
     told = [event.seq for event, decision in store.changes(row.shard) if decision is not None]
@@ -345,73 +362,80 @@ def a_log_can_begin_with_a_base(make: Callable[[], Store], store: Store) -> None
 
 def _look_over(store: Store, shard: int, erased: int | None) -> None:
     """All that is asked of a log with a base."""
-    base = store.base(shard)
+    base = store.checkpoint(shard)
     hold(base is not None and (base.seq, base.version, base.floor, base.body) == (8, 3, 3, b"settings"), "it is kept")
     if base is None:
         return
     hold(erased is None or base.erased == erased, "how far the erasing is stands in the base")
-    state = store.base_state(shard, None)
-    hold(state is not None and state.sound and state.number == 4, "the states of a base are kept, with their digests")
-    hold([kept.key for kept in store.base_states(shard)] == [None], "all of them can be asked for")
-    hold([kept.seq for kept in store.carried(shard)] == [4, 5], "what is carried can be asked for")
+    state = store.checkpoint_state(shard, None)
+    hold(
+        state is not None and state.is_intact and state.number == 4, "the states of a base are kept, with their digests"
+    )
+    hold([kept.key for kept in store.checkpoint_states(shard)] == [None], "all of them can be asked for")
+    hold([kept.seq for kept in store.carried_decisions(shard)] == [4, 5], "what is carried can be asked for")
     events = store.events(shard)
     hold([event.seq for event in events] == [9, 10], "the log begins after the base, and numbers go on")
     hold(events[-1].type == "retained", "the base is an event")
-    hold(Chain(base.seq, base.chain).follow(events) is None, "the chain goes on from the base")
+    hold(Chain(base.seq, base.chain).check_all(events) is None, "the chain goes on from the base")
     hold([event.seq for event, made in store.changes(shard) if made is not None] == [9], "so does what changes weights")
     hold(store.version_at(shard, 8) == 3 and store.version_at(shard, 10) == 4, "versions go on")
     hold(
         store.event(shard, 2) is None and store.event(shard, 4) is not None, "events under it are gone, but the carried"
     )
     gone = store.decision(f"{2600:024x}")
-    hold(gone is None and store.requested(shard, "r0") is None and store.called(shard, "c") is None, "so is all else")
-    hold(store.erased_decision(f"{2600:024x}") == shard, "that there was such a decision is known")
-    hold(store.erased_decision(f"{2602:024x}") is None, "a carried one is not gone")
-    hold(store.erased_decision("no id") is None, "any text may be asked for")
+    hold(
+        gone is None and store.find_request(shard, "r0") is None and store.find_call(shard, "c") is None,
+        "so is all else",
+    )
+    hold(store.find_erased_decision(f"{2600:024x}") == shard, "that there was such a decision is known")
+    hold(store.find_erased_decision(f"{2602:024x}") is None, "a carried one is not gone")
+    hold(store.find_erased_decision("no id") is None, "any text may be asked for")
     hold(store.decision(f"{2602:024x}") is not None, "a carried one is found")
     hold(store.last_number(shard, None) == 4, "numbers are not given again")
     counts = store.counts(shard)
     hold(counts is not None and (counts.seq, counts.version, counts.decisions) == (10, 4, 4), "counts stay")
-    hold(store.look("tally", shard) == [(2, 1, 0, 0)], "the tally is of what is seen")
+    hold(store.query("tally", shard) == [(2, 1, 0, 0)], "the tally is of what is seen")
 
 
 def keys_have_bases_of_their_own(make: Callable[[], Store], store: Store) -> None:
     """The state of a key holds for later bases, until there is a newer one."""
     row = make_model(store, "base keys")
     asks = [new_decision(2700 + n, key=key, number=1) for n, key in enumerate("ab")]
-    in_batch(store, lambda: store.decided(row.shard, asks))
+    in_batch(store, lambda: store.write_decisions(row.shard, asks))
     chain = [event.chain for event in store.events(row.shard)]
 
-    def state(key: str, seq: int) -> BaseState:
+    def state(key: str, seq: int) -> CheckpointState:
         content = f"{key}{seq}".encode()
-        return BaseState(key, seq, 1, state_digest(key, seq, 1, content), content)
+        return CheckpointState(key, seq, 1, state_digest(key, seq, 1, content), content)
 
     in_batch(store, lambda: store.stage(row.shard, [state("a", 3), state("b", 3), state("c", 3)]))
     in_batch(store, lambda: store.unstage(row.shard))
-    hold(store.look("keys", row.shard, prefix="", limit=9) == [("a",), ("b",)], "what is dropped was never there")
+    hold(store.query("keys", row.shard, prefix="", limit=9) == [("a",), ("b",)], "what is dropped was never there")
     in_batch(store, lambda: store.stage(row.shard, [state("a", 3), state("b", 3)]))
-    in_batch(store, lambda: store.rebase(row.shard, Base(3, 0, chain[2], 1.0, 2, 0, 0, b""), [], 1.0))  # event 4
-    while in_batch(store, lambda: store.tidy(100)):
+    in_batch(
+        store, lambda: store.write_checkpoint(row.shard, Checkpoint(3, 0, chain[2], 1.0, 2, 0, 0, b""), [], 1.0)
+    )  # event 4
+    while in_batch(store, lambda: store.purge(100)):
         pass
-    hold(store.look("keys", row.shard, prefix="", limit=9) == [("a",), ("b",)], "keys under a base are keys")
+    hold(store.query("keys", row.shard, prefix="", limit=9) == [("a",), ("b",)], "keys under a base are keys")
     hold(store.last_number(row.shard, "a") == 1, "their numbers are known")
-    in_batch(store, lambda: store.decided(row.shard, [new_decision(2705, key="a", number=2)]))
+    in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(2705, key="a", number=2)]))
     chain = [event.chain for event in store.events(row.shard)]
     in_batch(store, lambda: store.stage(row.shard, [state("a", 5)]))
-    in_batch(store, lambda: store.rebase(row.shard, Base(5, 0, chain[-1], 2.0, 3, 0, 0, b""), [], 2.0))
+    in_batch(store, lambda: store.write_checkpoint(row.shard, Checkpoint(5, 0, chain[-1], 2.0, 3, 0, 0, b""), [], 2.0))
     for view in (store, store.reader(), make()):
-        found = {each.key: each.state for each in view.base_states(row.shard)}
+        found = {each.key: each.state for each in view.checkpoint_states(row.shard)}
         hold(found == {"a": b"a5", "b": b"b3"}, "a key has its newest state")
         if view is not store:
             view.close()
-    while in_batch(store, lambda: store.tidy(100)):
+    while in_batch(store, lambda: store.purge(100)):
         pass
-    found = {each.key: each.state for each in store.base_states(row.shard)}
+    found = {each.key: each.state for each in store.checkpoint_states(row.shard)}
     hold(found == {"a": b"a5", "b": b"b3"}, "older ones are erased, and no others")
     counts = store.counts(row.shard)
     hold(counts is not None and counts.keys == 2, "a key is counted once")
     in_batch(store, lambda: store.stage(row.shard, [state("c", 9)]))
-    found = {each.key: each.state for each in store.base_states(row.shard)}
+    found = {each.key: each.state for each in store.checkpoint_states(row.shard)}
     hold(found == {"a": b"a5", "b": b"b3"}, "what is staged for a key that was not there is not seen")
 
 
@@ -420,23 +444,31 @@ def a_base_lets_go_of_a_key(make: Callable[[], Store], store: Store) -> None:
     row = make_model(store, "base drops")
     in_batch(
         store,
-        lambda: store.decided(row.shard, [new_decision(2800 + n, key=key, number=1) for n, key in enumerate("ab")]),
+        lambda: store.write_decisions(
+            row.shard, [new_decision(2800 + n, key=key, number=1) for n, key in enumerate("ab")]
+        ),
     )
     before = store.events(row.shard)
-    in_batch(store, lambda: store.drop_base_state(row.shard, "a", 1.0))
+    in_batch(store, lambda: store.drop_checkpoint_state(row.shard, "a", 1.0))
     hold(store.events(row.shard) == before, "without a base there is nothing to drop")
-    states = [BaseState(key, 3, 1, state_digest(key, 3, 1, key.encode()), key.encode()) for key in "ab"]
-    kept = [Carried(event.seq, digest_of(event)) for event in before[1:]]
+    states = [CheckpointState(key, 3, 1, state_digest(key, 3, 1, key.encode()), key.encode()) for key in "ab"]
+    kept = [CarriedDecision(event.seq, original_digest(event)) for event in before[1:]]
     in_batch(store, lambda: store.stage(row.shard, states))
-    in_batch(store, lambda: store.rebase(row.shard, Base(3, 0, before[2].chain, 1.0, 2, 0, 0, b""), kept, 1.0))
-    in_batch(store, lambda: store.drop_base_state(row.shard, "a", 2.0))
-    while in_batch(store, lambda: store.tidy(100)):
+    in_batch(
+        store,
+        lambda: store.write_checkpoint(row.shard, Checkpoint(3, 0, before[2].chain, 1.0, 2, 0, 0, b""), kept, 1.0),
+    )
+    in_batch(store, lambda: store.drop_checkpoint_state(row.shard, "a", 2.0))
+    while in_batch(store, lambda: store.purge(100)):
         pass
     for view in (store, store.reader(), make()):
-        hold([each.key for each in view.base_states(row.shard)] == ["b"], "the state of the key is gone, and no other")
-        hold([each.seq for each in view.carried(row.shard)] == [3], "its decisions are kept no longer")
+        hold(
+            [each.key for each in view.checkpoint_states(row.shard)] == ["b"],
+            "the state of the key is gone, and no other",
+        )
+        hold([each.seq for each in view.carried_decisions(row.shard)] == [3], "its decisions are kept no longer")
         hold(view.decision(f"{2800:024x}") is None, "they are gone")
-        base, counts = view.base(row.shard), view.counts(row.shard)
+        base, counts = view.checkpoint(row.shard), view.counts(row.shard)
         hold(
             base is not None and counts is not None and base.decisions == counts.decisions == 1, "nor are they counted"
         )

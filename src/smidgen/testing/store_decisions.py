@@ -15,7 +15,7 @@ import msgspec
 
 from smidgen.service.log.events import Chain
 from smidgen.service.storage.protocol import Question, Store
-from smidgen.service.storage.records import Asked, ModelRow, TokenRow, Told
+from smidgen.service.storage.records import ModelRow, NewDecision, NewFeedback, TokenRow
 from smidgen.testing.laws import hold
 
 
@@ -28,15 +28,15 @@ def make_model(store: Store, name: str) -> ModelRow:
     return row
 
 
-def new_decision(place: int, **changes: Any) -> Asked:
+def new_decision(place: int, **changes: Any) -> NewDecision:
     """A decision; its place among the contract's decisions is its id."""
-    made = Asked(f"{place:024x}", 10.0, 100.0, None, 1, None, None, False, None, b"asked %d" % place)
+    made = NewDecision(f"{place:024x}", 10.0, 100.0, None, 1, None, None, False, None, b"asked %d" % place)
     return made._replace(**changes)
 
 
-def new_feedback(place: int, **changes: Any) -> Told:
+def new_feedback(place: int, **changes: Any) -> NewFeedback:
     """Feedback on the decision of that place."""
-    made = Told(f"{place:024x}", 20.0, None, b"hash %d" % place, 1.0, None, b"told %d" % place)
+    made = NewFeedback(f"{place:024x}", 20.0, None, b"hash %d" % place, 1.0, None, b"told %d" % place)
     return made._replace(**changes)
 
 
@@ -62,10 +62,12 @@ def answers_named_questions(store: Store, shard: int, batch: Callable[[Store, Ca
     """
     keys = ["ab", "a", "b", "ab", "ac", "a"]
     asked = [
-        Asked(f"{1800 + n:024x}", float(n), 1e6, key, n + 1, None, None, n % 2 == 0, None if n == 1 else n > 2, b"")
+        NewDecision(
+            f"{1800 + n:024x}", float(n), 1e6, key, n + 1, None, None, n % 2 == 0, None if n == 1 else n > 2, b""
+        )
         for n, key in enumerate(keys)
     ]
-    batch(store, lambda: store.decided(shard, asked))  # events 2 … 7
+    batch(store, lambda: store.write_decisions(shard, asked))  # events 2 … 7
     figures: list[tuple[Any, ...]] = [
         (3, 1.0, 2.0),
         (0, 0.0, None),
@@ -73,15 +75,17 @@ def answers_named_questions(store: Store, shard: int, batch: Callable[[Store, Ca
         (1, 0.5, 4.0),
     ]  # decision, measure, position
     told = [
-        Told(asked[n].decision, 100.0 + n, asked[n].key, b"", measure, position, b"")
+        NewFeedback(asked[n].decision, 100.0 + n, asked[n].key, b"", measure, position, b"")
         for n, measure, position in figures
     ]
-    batch(store, lambda: store.answered(shard, told))  # events 8 … 11, versions 1 … 4
-    batch(store, lambda: store.answered(shard, [Told(asked[5].decision, 2e6, "a", b"", None, None, b"")]))  # late
+    batch(store, lambda: store.write_feedback(shard, told))  # events 8 … 11, versions 1 … 4
+    batch(
+        store, lambda: store.write_feedback(shard, [NewFeedback(asked[5].decision, 2e6, "a", b"", None, None, b"")])
+    )  # late
 
     def look(question: Question, expected: list[tuple[Any, ...]], **values: Any) -> None:
         for reading in (store, reader):
-            found = [tuple(row) for row in reading.look(question, shard, **values)]
+            found = [tuple(row) for row in reading.query(question, shard, **values)]
             if len(found) != len(expected) or not all(map(_same_answers, found, expected)):
                 raise AssertionError(f"the question {question!r} ({values}) is answered with {found}, not {expected}")
 
@@ -110,25 +114,25 @@ def answers_named_questions(store: Store, shard: int, batch: Callable[[Store, Ca
         look("ended", [], now=1e6, limit=3)
         look("ended", [_outcome(asked[n], n, figures) for n in (5, 4)], now=1.5e6, limit=2)
         look("latest", [tuple(row) for row in latest if row is not None], before=6, limit=2)
-        batch(store, lambda: store.decided(shard, [asked[5]._replace(decision=f"{1899:024x}", shown=False)]))
+        batch(store, lambda: store.write_decisions(shard, [asked[5]._replace(decision=f"{1899:024x}", shown=False)]))
         look("lately", [_outcome(asked[5], 5, figures)], limit=1)  # what was not shown does not count
         look("open", [(0, 1)], now=1e6, limit=9)
         look("open", [(0, 0)], now=1.5e6, limit=9)
         look("ended", [_outcome(asked[5], 5, figures)], now=1.5e6, limit=1)
         hidden = [asked[5]._replace(decision=f"{1890 + n:024x}", shown=False) for n in range(4)]
-        batch(store, lambda: store.decided(shard, hidden))
+        batch(store, lambda: store.write_decisions(shard, hidden))
         look("lately", [], limit=1)  # nor is it looked through without end
         look("ended", [], now=1.5e6, limit=1)
         look("lately", [_outcome(asked[n], n, figures) for n in (5, 4)], limit=2)
         fresh = [asked[1]._replace(decision=f"{1880 + n:024x}", number=9 + n) for n in range(2)]
-        batch(store, lambda: store.decided(shard, fresh))
+        batch(store, lambda: store.write_decisions(shard, fresh))
         look("open", [(2, 5)], now=1e6, limit=99)
         look("open", [(1, 0)], now=1e6, limit=1)
     finally:
         reader.close()
 
 
-def _outcome(asked: Asked, n: int, figures: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+def _outcome(asked: NewDecision, n: int, figures: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     """What became of the n-th decision of the log, as `Outcome` says it."""
     head = (n + 2, asked.at, asked.key, asked.expires_at, asked.explored, asked.forwarded)
     answered = {each[0]: (place + 8, place + 1, each[1], "feedback", 100.0 + n) for place, each in enumerate(figures)}
@@ -153,7 +157,10 @@ def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
         new_decision(1301, number=1, request="a", request_hash=b"h", explored=True),
         new_decision(1302, number=2, forwarded=False, expires_at=7.5),
     ]
-    hold(in_batch(store, lambda: store.decided(row.shard, rows)) == 2, "decided gives the number of the first event")
+    hold(
+        in_batch(store, lambda: store.write_decisions(row.shard, rows)) == 2,
+        "decided gives the number of the first event",
+    )
     made = store.decision(new_decision(1301).decision)
     hold(
         made is not None and (made.shard, made.seq, made.request_hash) == (row.shard, 2, b"h"), "a decision has its row"
@@ -168,10 +175,10 @@ def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
     )
     for id in ("", "x", "0" * 23, "F" * 24, " " * 24, "0" * 24, "é" * 24, "0" * 10_000):
         hold(store.decision(id) is None, f"an id that nobody gave is unknown, whatever it is: {id[:30]!r}")
-    hold(store.requested(row.shard, "a") == made, "a decision is found by the app's own id")
-    hold(store.requested(other.shard, "a") is None, "the app's own ids are of one shard")
-    hold(store.requested(other.shard, "a", row.shard) == made, "they are looked for in several shards at once")
-    hold(store.requested(row.shard, "b") is None, "an id that the app never gave is unknown")
+    hold(store.find_request(row.shard, "a") == made, "a decision is found by the app's own id")
+    hold(store.find_request(other.shard, "a") is None, "the app's own ids are of one shard")
+    hold(store.find_request(other.shard, "a", row.shard) == made, "they are looked for in several shards at once")
+    hold(store.find_request(row.shard, "b") is None, "an id that the app never gave is unknown")
     event = store.event(row.shard, 3)
     hold(
         event is not None and (event.type, event.decision) == ("decision", rows[1].decision), "a decision has an event"
@@ -182,16 +189,16 @@ def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
         store.begin()
         refused = False
         try:
-            store.decided(row.shard, [twice])
+            store.write_decisions(row.shard, [twice])
             store.commit()  # a store may say so only now
         except Exception:
             refused = True
         store.rollback()
         hold(refused, "the same decision's id, or the same request's id, is not entered twice")
-    in_batch(store, lambda: store.decided(other.shard, [new_decision(1304, key="b", number=1)]))
+    in_batch(store, lambda: store.write_decisions(other.shard, [new_decision(1304, key="b", number=1)]))
     in_batch(
         store,
-        lambda: store.decided(
+        lambda: store.write_decisions(
             other.shard, [new_decision(1305, key="a", number=1), new_decision(1306, key="b", number=2)]
         ),
     )
@@ -205,7 +212,9 @@ def decisions_are_found(make: Callable[[], Store], store: Store) -> None:
 def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
     """The first feedback on a decision counts, once, in time."""
     row, other = make_model(store, "once"), make_model(store, "once elsewhere")
-    in_batch(store, lambda: store.decided(row.shard, [new_decision(1400 + n, expires_at=50.0) for n in range(4)]))
+    in_batch(
+        store, lambda: store.write_decisions(row.shard, [new_decision(1400 + n, expires_at=50.0) for n in range(4)])
+    )
     told = [
         new_feedback(1400, at=50.0),
         new_feedback(1400, at=60.0),
@@ -215,7 +224,7 @@ def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
         new_feedback(1409),
         new_feedback(1402, at=1.0, measure=0.5, position=3.0),
     ]
-    verdicts = in_batch(store, lambda: store.answered(row.shard, told))
+    verdicts = in_batch(store, lambda: store.write_feedback(row.shard, told))
     statuses = [verdict.status for verdict in verdicts]
     hold(statuses[0] == "learnt", "feedback up to the end of the window is learnt")
     hold(statuses[1] == "duplicate", "the same feedback again is a duplicate, in one batch and after the window too")
@@ -226,10 +235,12 @@ def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
     hold([verdicts[0].version, verdicts[6].version] == [1, 2], "every learnt feedback makes the next version")
     hold([verdict.seq for verdict in verdicts] == [6, None, None, 7, None, None, 8], "what counts has an event")
     hold(
-        in_batch(store, lambda: store.answered(other.shard, [new_feedback(1403)]))[0].status == "unknown",
+        in_batch(store, lambda: store.write_feedback(other.shard, [new_feedback(1403)]))[0].status == "unknown",
         "a decision of another shard is unknown",
     )
-    again = in_batch(store, lambda: store.answered(row.shard, [new_feedback(1402), new_feedback(1402, hash=b"x")]))
+    again = in_batch(
+        store, lambda: store.write_feedback(row.shard, [new_feedback(1402), new_feedback(1402, hash=b"x")])
+    )
     hold(
         [verdict.status for verdict in again] == ["duplicate", "conflict"], "a duplicate is known in a later batch too"
     )
@@ -249,10 +260,10 @@ def the_fold_is_in_order(make: Callable[[], Store], store: Store) -> None:
     row = make_model(store, "fold")
     keys = ["a", "b", "a", "a"]
     made = [new_decision(1500 + n, key=key, number=n + 1) for n, key in enumerate(keys)]
-    in_batch(store, lambda: store.decided(row.shard, made))
+    in_batch(store, lambda: store.write_decisions(row.shard, made))
     order = [(2, "a"), (0, "a"), (1, "b")]
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(1500 + n, key=key) for n, key in order]))
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(1503, key="a", at=1e9)]))
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(1500 + n, key=key) for n, key in order]))
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(1503, key="a", at=1e9)]))
     steps = list(store.changes(row.shard))
     hold(
         [made.seq for _, made in steps if made is not None] == [4, 2, 3],
@@ -271,7 +282,7 @@ def the_fold_is_in_order(make: Callable[[], Store], store: Store) -> None:
 def states_are_kept(make: Callable[[], Store], store: Store) -> None:
     """States of learners are kept, newest first."""
     row = make_model(store, "states")
-    in_batch(store, lambda: store.decided(row.shard, [new_decision(1600 + n) for n in range(5)]))
+    in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(1600 + n) for n in range(5)]))
     for seq in (2, 4, 6):
         store.publish(row.shard, None, seq, b"after %d" % seq)
     found = [(state.seq, state.content, state.own) for state in store.states(row.shard)]
@@ -332,7 +343,7 @@ def events_of_operators_are_signed(make: Callable[[], Store], store: Store) -> N
     told = [None if body is None else msgspec.msgpack.decode(body) for body in bodies]
     by = {"token_id": "0badcafe"}
     hold(told == [{"changes": {"a": 1}} | by, by, None, None], "an event of an operator names the token")
-    hold(Chain().follow(store.events(row.shard)) is None, "the chain holds over the token's id")
+    hold(Chain().check_all(store.events(row.shard)) is None, "the chain holds over the token's id")
 
 
 def questions_are_answered(make: Callable[[], Store], store: Store) -> None:
@@ -342,50 +353,61 @@ def questions_are_answered(make: Callable[[], Store], store: Store) -> None:
 
 
 def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None:
-    """A decision that another model made beside one that was shown is found by that one, and compared with it."""
+    """A decision that another model made next to one that was shown is found by that one, and compared with it."""
     shown, other, third = (make_model(store, f"beside {n}") for n in range(3))
     out = [f"{5600 + n:024x}" for n in range(3)]
-    in_batch(store, lambda: store.decided(shown.shard, [new_decision(5600 + n, number=n + 1) for n in range(3)]))
+    in_batch(
+        store, lambda: store.write_decisions(shown.shard, [new_decision(5600 + n, number=n + 1) for n in range(3)])
+    )
     made = [
         new_decision(5610, number=1, shown=False, beside=out[0], agreed=True, target=0.5, chance=0.25),
         new_decision(5611, number=2, shown=False, beside=out[1], agreed=False),
     ]
-    in_batch(store, lambda: store.decided(other.shard, made))
-    in_batch(store, lambda: store.decided(third.shard, [new_decision(5620, shown=False, beside=out[0])]))
-    in_batch(store, lambda: store.answered(shown.shard, [new_feedback(5600, measure=0.75)]))
+    in_batch(store, lambda: store.write_decisions(other.shard, made))
+    in_batch(store, lambda: store.write_decisions(third.shard, [new_decision(5620, shown=False, beside=out[0])]))
+    in_batch(store, lambda: store.write_feedback(shown.shard, [new_feedback(5600, measure=0.75)]))
     for view in (store, make()):
-        found = [(row.id, row.shard, row.beside, row.agreed) for row in view.beside(out[0])]
+        found = [(row.id, row.shard, row.beside, row.agreed) for row in view.follower_decisions(out[0])]
         hold(
             found == [(f"{5610:024x}", other.shard, out[0], True), (f"{5620:024x}", third.shard, out[0], None)],
             "what lies beside a decision is found by it, by shard",
         )
-        hold(not view.beside(out[2]) and not view.beside("x"), "nothing lies beside others, whatever is asked for")
-        pairs = [tuple(row) for row in view.look("pairs", other.shard, after=0, limit=10)]
+        hold(
+            not view.follower_decisions(out[2]) and not view.follower_decisions("x"),
+            "nothing lies beside others, whatever is asked for",
+        )
+        pairs = [tuple(row) for row in view.query("pairs", other.shard, after=0, limit=10)]
         expected = [
             (2, True, 0.5, 0.25, shown.shard, 2, 100.0, True, None, None, 5, 0.75),
             (3, False, None, None, shown.shard, 3, 100.0, True, None, None, None, None),
         ]
         hold(pairs == expected, "a pair has what both came to")
-        hold(view.look("pairs", other.shard, after=2, limit=10)[0][0] == 3, "pairs after an event can be asked for")
-        hold(len(view.look("pairs", other.shard, after=0, limit=1)) == 1, "and at most so many")
-        hold([tuple(row) for row in view.look("agreement", other.shard, limit=9)] == [(2, 1.0)], "agreement is counted")
-        hold([tuple(row) for row in view.look("agreement", other.shard, limit=1)] == [(1, 0.0)], "of the latest")
-        hold([tuple(row) for row in view.look("agreement", third.shard, limit=9)] == [(0, 0.0)], "where there is any")
-        hold(not view.look("lately", other.shard, limit=9), "what lies beside counts nowhere")
+        hold(view.query("pairs", other.shard, after=2, limit=10)[0][0] == 3, "pairs after an event can be asked for")
+        hold(len(view.query("pairs", other.shard, after=0, limit=1)) == 1, "and at most so many")
+        hold(
+            [tuple(row) for row in view.query("agreement", other.shard, limit=9)] == [(2, 1.0)], "agreement is counted"
+        )
+        hold([tuple(row) for row in view.query("agreement", other.shard, limit=1)] == [(1, 0.0)], "of the latest")
+        hold([tuple(row) for row in view.query("agreement", third.shard, limit=9)] == [(0, 0.0)], "where there is any")
+        hold(not view.query("lately", other.shard, limit=9), "what lies beside counts nowhere")
         if view is not store:
             view.close()
 
 
 def what_lies_beside_is_taught_once(make: Callable[[], Store], store: Store) -> None:
-    """What came of the decision that was shown closes the one beside it, once, and can be taken back."""
-    shown, other = make_model(store, "taught"), make_model(store, "taught beside")
-    in_batch(store, lambda: store.decided(shown.shard, [new_decision(5650)]))
-    in_batch(store, lambda: store.decided(other.shard, [new_decision(5660, shown=False, beside=f"{5650:024x}")]))
-    plain = in_batch(store, lambda: store.taught(shown.shard, new_feedback(5650)))
+    """What came of the decision that was shown closes the one next to it, once, and can be taken back."""
+    shown, other = make_model(store, "write_follower_update"), make_model(store, "taught beside")
+    in_batch(store, lambda: store.write_decisions(shown.shard, [new_decision(5650)]))
+    in_batch(
+        store, lambda: store.write_decisions(other.shard, [new_decision(5660, shown=False, beside=f"{5650:024x}")])
+    )
+    plain = in_batch(store, lambda: store.write_follower_update(shown.shard, new_feedback(5650)))
     hold((plain.status, plain.seq) == ("unknown", None), "a decision that lies beside nothing is not taught")
-    foreign = in_batch(store, lambda: store.taught(shown.shard, new_feedback(5660)))
+    foreign = in_batch(store, lambda: store.write_follower_update(shown.shard, new_feedback(5660)))
     hold(foreign.status == "unknown", "nor is one of another shard")
-    verdicts = [in_batch(store, lambda: store.taught(other.shard, new_feedback(5660, key="k"))) for _ in range(2)]
+    verdicts = [
+        in_batch(store, lambda: store.write_follower_update(other.shard, new_feedback(5660, key="k"))) for _ in range(2)
+    ]
     hold([verdict.status for verdict in verdicts] == ["learnt", "duplicate"], "a decision beside is taught once")
     hold(verdicts[0].version == 1 and verdicts[1].version == 1, "that makes a version, once")
     for view in (store, make()):
@@ -403,10 +425,10 @@ def what_lies_beside_is_taught_once(make: Callable[[], Store], store: Store) -> 
         hold(counts is not None and (counts.version, counts.answered) == (1, 0), "nobody has answered it")
         if view is not store:
             view.close()
-    back = in_batch(store, lambda: store.retracted(other.shard, f"{5660:024x}", 30.0, None))
+    back = in_batch(store, lambda: store.write_retraction(other.shard, f"{5660:024x}", 30.0, None))
     hold((back.status, back.version) == ("learnt", 2), "what it was taught can be taken back")
-    again = in_batch(store, lambda: store.taught(other.shard, new_feedback(5660)))
+    again = in_batch(store, lambda: store.write_follower_update(other.shard, new_feedback(5660)))
     hold((again.status, again.version) == ("learnt", 3), "and then be taught anew")
     counts = store.counts(other.shard)
     hold(counts is not None and counts.answered == 0, "answers are not counted by that")
-    hold(Chain().follow(store.events(other.shard)) is None, "the chain holds over it")
+    hold(Chain().check_all(store.events(other.shard)) is None, "the chain holds over it")

@@ -41,7 +41,7 @@ def events_have_no_gaps(make: Callable[[], Store], store: Store) -> None:
     kept = (events[3].type, events[3].version, events[3].at, events[3].body)
     hold(kept == ("rumour", 7, 2.0, b"xx"), "an event of any type is kept as it was: type, version, time, body")
     hold(events[1].body is None, "a body may be left out")
-    hold(Chain().follow(events) is None, "the chain of digests holds over all events of a shard")
+    hold(Chain().check_all(events) is None, "the chain of digests holds over all events of a shard")
     counts = store.counts(row.shard)
     hold(counts is not None and (counts.seq, counts.chain) == (5, events[-1].chain), "the counts have the chain's end")
     hold(store.event(row.shard, 3) == events[2], "an event is found by its number")
@@ -63,20 +63,20 @@ def a_batch_is_all_or_nothing(make: Callable[[], Store], store: Store) -> None:
     store.begin()
     hold(store.in_batch, "a batch is open after begin")
     store.create("never", b"{}", {}, 1.0)
-    store.decided(row.shard, [new_decision(1001, request="lost")])
-    store.answered(row.shard, [new_feedback(1001)])
+    store.write_decisions(row.shard, [new_decision(1001, request="lost")])
+    store.write_feedback(row.shard, [new_feedback(1001)])
     hold(store.decision(new_decision(1001).decision) is not None, "the writer sees what it wrote in the open batch")
     store.rollback()
     hold(not store.in_batch, "no batch is open after a rollback")
     store.rollback()  # without a batch it does nothing
     hold(store.events(row.shard) == before, "a rollback takes the batch's events back")
     hold(store.decision(new_decision(1001).decision) is None, "a rollback takes the batch's decisions back")
-    hold(store.requested(row.shard, "lost") is None, "a rollback takes the ids of requests back")
+    hold(store.find_request(row.shard, "lost") is None, "a rollback takes the ids of requests back")
     hold("never" not in {each.name for each in store.models()}, "a rollback takes the batch's models back")
     hold(store.counts(row.shard) is counts, "the counts of a shard are one object as long as the store is open")
     hold(counts is not None and (counts.seq, counts.decisions, counts.version) == (1, 0, 0), "a rollback restores them")
     hold(in_batch(store, lambda: store.append(row.shard, "again", 0.0, b"")) == 2, "numbers go on where they were")
-    hold(Chain().follow(store.events(row.shard)) is None, "the chain holds after a rollback")
+    hold(Chain().check_all(store.events(row.shard)) is None, "the chain holds after a rollback")
 
 
 def a_command_is_undone_alone(make: Callable[[], Store], store: Store) -> None:
@@ -85,14 +85,14 @@ def a_command_is_undone_alone(make: Callable[[], Store], store: Store) -> None:
     store.begin()
     for number, good in ((1, True), (2, False), (3, True)):
         store.savepoint()
-        store.decided(row.shard, [new_decision(1100 + number, number=number, request=f"r{number}")])
+        store.write_decisions(row.shard, [new_decision(1100 + number, number=number, request=f"r{number}")])
         if number == 2:
-            store.answered(row.shard, [new_feedback(1101), new_feedback(1102)])
+            store.write_feedback(row.shard, [new_feedback(1101), new_feedback(1102)])
             store.publish(row.shard, "ann", 1, b"never")
         if good:
             store.release()
         else:
-            store.undo()
+            store.rollback_to_savepoint()
     store.commit()
     found = [event.decision for event in store.events(row.shard, 1)]
     hold(
@@ -101,12 +101,12 @@ def a_command_is_undone_alone(make: Callable[[], Store], store: Store) -> None:
     )
     first = store.decision(new_decision(1101).decision)
     hold(first is not None and first.feedback_seq is None, "feedback of an undone command is undone")
-    hold(store.requested(row.shard, "r2") is None, "the request's id of an undone command is free again")
+    hold(store.find_request(row.shard, "r2") is None, "the request's id of an undone command is free again")
     hold(not list(store.states(row.shard, "ann")), "a key's state of an undone command is undone")
     counts = store.counts(row.shard)
     told = counts is not None and (counts.seq, counts.decisions, counts.version, counts.number) == (3, 2, 0, 3)
     hold(told, "the counts are as if the undone command had never been")
-    hold(Chain().follow(store.events(row.shard)) is None, "the chain holds over an undone command")
+    hold(Chain().check_all(store.events(row.shard)) is None, "the chain holds over an undone command")
 
 
 def readers_see_what_is_committed(make: Callable[[], Store], store: Store) -> None:
@@ -127,7 +127,7 @@ def readers_see_what_is_committed(make: Callable[[], Store], store: Store) -> No
         return seen.pop()
 
     store.begin()
-    store.decided(row.shard, [new_decision(1201)])
+    store.write_decisions(row.shard, [new_decision(1201)])
     hold(elsewhere()[:2] == (1, 1), "a reader does not see what is not committed")
     store.commit()
     hold(elsewhere()[:2] == (2, 2), "a reader sees what is committed, from any thread")
@@ -139,14 +139,14 @@ def a_moment_is_one(make: Callable[[], Store], store: Store) -> None:
     row = make_model(store, "moments")
     reader = store.reader()
     committing = threading.Thread(
-        target=lambda: in_batch(store, lambda: store.decided(row.shard, [new_decision(1251)]))
+        target=lambda: in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(1251)]))
     )
-    with reader.moment():
+    with reader.snapshot():
         first = len(reader.events(row.shard))
         committing.start()
         committing.join(0.2)  # a store may let the writer wait
         counts = reader.counts(row.shard)
-        with reader.moment():
+        with reader.snapshot():
             again = len(reader.events(row.shard))
         hold((first, again, counts and counts.seq) == (1, 1, 1), "all answers within a moment are of that moment")
     committing.join(30)
@@ -167,22 +167,24 @@ def a_probe_means_nothing(make: Callable[[], Store], store: Store) -> None:
 def what_is_committed_lasts(make: Callable[[], Store], store: Store) -> None:
     """What was committed is found by whoever opens the store again."""
     row = make_model(store, "lasts")
-    in_batch(store, lambda: store.decided(row.shard, [new_decision(1700, request="q"), new_decision(1701, number=9)]))
-    in_batch(store, lambda: store.answered(row.shard, [new_feedback(1700)]))
+    in_batch(
+        store, lambda: store.write_decisions(row.shard, [new_decision(1700, request="q"), new_decision(1701, number=9)])
+    )
+    in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(1700)]))
     known, events = copy.copy(store.counts(row.shard)), store.events(row.shard)
     store.begin()
-    store.answered(row.shard, [new_feedback(1701)])
+    store.write_feedback(row.shard, [new_feedback(1701)])
     store.close()  # as a crash would: the batch is left open
     again = make()
     try:
         hold(again.events(row.shard) == events, "what was committed is there after opening again, and nothing else")
         hold(again.counts(row.shard) == known, "the counts are as they were committed")
-        made = again.requested(row.shard, "q")
+        made = again.find_request(row.shard, "q")
         hold(made is not None and made.status == "learnt", "decisions and their feedback are there")
         hold(again.last_number(row.shard, None) == 9, "the last number is there after opening again")
-        verdict = in_batch(again, lambda: again.answered(row.shard, [new_feedback(1701), new_feedback(1700)]))
+        verdict = in_batch(again, lambda: again.write_feedback(row.shard, [new_feedback(1701), new_feedback(1700)]))
         hold([each.status for each in verdict] == ["learnt", "duplicate"], "what was not committed can be done again")
-        hold(Chain().follow(again.events(row.shard)) is None, "the chain goes on where it was")
+        hold(Chain().check_all(again.events(row.shard)) is None, "the chain goes on where it was")
     finally:
         again.close()
 
@@ -208,37 +210,37 @@ def texts_hold_any_character(make: Callable[[], Store], store: Store) -> None:
     """Keys, ids of requests and ids of calls are kept as they were, whatever characters they hold."""
     row = make_model(store, "texts")
     made = [new_decision(6100 + n, key=text, request=text, number=1) for n, text in enumerate(_TEXTS)]
-    in_batch(store, lambda: store.decided(row.shard, made))
+    in_batch(store, lambda: store.write_decisions(row.shard, made))
     store.begin()
     for n, text in enumerate(_TEXTS):
-        store.answered(row.shard, [new_feedback(6100 + n, key=text)])
+        store.write_feedback(row.shard, [new_feedback(6100 + n, key=text)])
         store.publish(row.shard, text, 2, text.encode())
         store.append(row.shard, "rumour", 9.0, b"x", call=(text, text.encode()))
     store.commit()
     for view in (store, make()):
         for n, text in enumerate(_TEXTS):
-            found = view.requested(row.shard, text)
+            found = view.find_request(row.shard, text)
             hold(found is not None and found.id == made[n].decision, "the id of a request may hold any character")
-            mine = [(event.type, event.key) for event in view.of_key(row.shard, text)]
+            mine = [(event.type, event.key) for event in view.events_of_key(row.shard, text)]
             hold(mine == [("decision", text), ("feedback", text)], "a key may hold any character")
             hold([state.content for state in view.states(row.shard, text)] == [text.encode()], "so may that of a state")
-            call = view.called(row.shard, text)
+            call = view.find_call(row.shard, text)
             hold(call is not None and call.hash == text.encode(), "so may the id of a call")
         hold(view.state_keys(row.shard) == sorted(_TEXTS), "keys come in the order of their characters")
-        keys = [key for (key,) in view.look("keys", row.shard, prefix="", limit=100)]
+        keys = [key for (key,) in view.query("keys", row.shard, prefix="", limit=100)]
         hold(keys == sorted(_TEXTS), "so do those that have events")
         if view is not store:
             view.close()
     store.begin()
     store.savepoint()
     try:
-        store.decided(row.shard, [new_decision(6190, key="\ud800")])
+        store.write_decisions(row.shard, [new_decision(6190, key="\ud800")])
         refused = False
     except ValueError:
         refused = True
-    store.undo()
+    store.rollback_to_savepoint()
     hold(refused, "half a character is refused at once")
-    store.decided(row.shard, [new_decision(6191, number=2)])
+    store.write_decisions(row.shard, [new_decision(6191, number=2)])
     store.commit()
     hold(store.decision(new_decision(6191).decision) is not None, "and the batch goes on")
 
@@ -249,26 +251,28 @@ def slots_are_entered(make: Callable[[], Store], store: Store) -> None:
     counts = store.counts(row.shard)
     store.begin()
     store.savepoint()
-    store.expect([row.shard, "nonsense"], [other.shard, "f" * 24])
-    store.enter(row.shard, other.shard)
-    store.enter(row.shard)
+    store.prefetch([row.shard, "nonsense"], [other.shard, "f" * 24])
+    store.acquire(row.shard, other.shard)
+    store.acquire(row.shard)
     hold(store.counts(row.shard) is counts, "entering a shard keeps the object of its counts")
-    store.decided(row.shard, [new_decision(5900)])
-    store.undo()
+    store.write_decisions(row.shard, [new_decision(5900)])
+    store.rollback_to_savepoint()
     store.savepoint()
-    store.enter(row.shard)
-    hold(store.decided(row.shard, [new_decision(5901)]) == 2, "a shard stays entered when the command is undone")
+    store.acquire(row.shard)
+    hold(
+        store.write_decisions(row.shard, [new_decision(5901)]) == 2, "a shard stays entered when the command is undone"
+    )
     made = store.create("entered third", b"{}", {}, 5.0)
-    store.enter(made.shard)
+    store.acquire(made.shard)
     store.append(made.shard, "created", 5.0, None)
     store.release()
     store.commit()
     hold(counts is not None and counts.seq == 2, "the counts go on after the commit")
-    before = store.catalogue()
-    in_batch(store, lambda: store.decided(row.shard, [new_decision(5902, number=2)]))
-    hold(store.catalogue() == before, "the catalogue does not move with events")
+    before = store.catalogue_number()
+    in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(5902, number=2)]))
+    hold(store.catalogue_number() == before, "the catalogue does not move with events")
     in_batch(store, lambda: store.archive(made.id, 9.0))
-    hold(store.catalogue() > before or not store.shared, "where others write too, it grows when a model changes")
+    hold(store.catalogue_number() > before or not store.shared, "where others write too, it grows when a model changes")
 
 
 def a_slot_has_one_owner(make: Callable[[], Store], store: Store) -> None:
@@ -284,18 +288,18 @@ def a_slot_has_one_owner(make: Callable[[], Store], store: Store) -> None:
         store, lambda: hold(store.publish(row.shard, "k", 1, b"of its owner", first), "its owner publishes for a key")
     )
     if not store.shared:
-        store.leave("a", row.shard, next_row.shard)
+        store.release_leases("a", row.shard, next_row.shard)
         return
     other = make()
     try:
-        store.leave("a", next_row.shard)
+        store.release_leases("a", next_row.shard)
         free = other.lease("b", 60.0, row.shard, next_row.shard)
         hold(free.keys() == {next_row.shard}, "nobody else is granted what is owned; what was left is granted")
         held = {lease.shard: (lease.owner, lease.epoch) for lease in other.leases()}
         hold(held.get(row.shard) == ("a", first), "it is told who owns what")
-        other.leave("b", row.shard)
+        other.release_leases("b", row.shard)
         hold(not other.lease("b", 60.0, row.shard), "nobody leaves what is another's")
-        store.leave("a", row.shard)
+        store.release_leases("a", row.shard)
         second = other.lease("b", 60.0, row.shard).get(row.shard, 0)
         hold(second > first, "a new owner has a higher epoch")
         hold(not store.publish(row.shard, None, 1, b"of the old one", first), "who owned it before is fenced off")
@@ -313,16 +317,16 @@ def writers_share(make: Callable[[], Store], store: Store) -> None:
     if not store.shared:
         return
     row, free = make_model(store, "shared"), make_model(store, "shared too")
-    in_batch(store, lambda: store.decided(row.shard, [new_decision(5950)]))
+    in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(5950)]))
     other = make()
     try:
         _they_wait(store, other, row.shard, free.shard)
-        in_batch(other, lambda: other.decided(row.shard, [new_decision(5953, number=3)]))
-        found = in_batch(store, lambda: store.answered(row.shard, [new_feedback(5953)]))
+        in_batch(other, lambda: other.write_decisions(row.shard, [new_decision(5953, number=3)]))
+        found = in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(5953)]))
         hold(found[0].status == "learnt", "a writer finds what another has decided")
-        found = in_batch(other, lambda: other.answered(row.shard, [new_feedback(5953)]))
+        found = in_batch(other, lambda: other.write_feedback(row.shard, [new_feedback(5953)]))
         hold(found[0].status == "duplicate", "feedback that another has learnt is a duplicate")
-        hold(Chain().follow(store.events(row.shard)) is None, "the chain holds over all writers")
+        hold(Chain().check_all(store.events(row.shard)) is None, "the chain holds over all writers")
         name = "made by another"
         in_batch(other, lambda: other.create(name, b"{}", {}, 1.0))
         store.begin()
@@ -330,11 +334,11 @@ def writers_share(make: Callable[[], Store], store: Store) -> None:
         try:
             store.create(name, b"{}", {}, 1.0)
         except Taken:
-            store.undo()
+            store.rollback_to_savepoint()
         else:
             hold(False, "a name that another writer has made is taken")
         hold(name in {each.name for each in store.models()}, "the model that another writer has made is there")
-        store.decided(row.shard, [new_decision(5954, number=4)])
+        store.write_decisions(row.shard, [new_decision(5954, number=4)])
         store.commit()
         hold(
             store.decision(new_decision(5954).decision) is not None,
@@ -348,15 +352,15 @@ def _they_wait(store: Store, other: Store, shard: int, free: int) -> None:
     done: list[int] = []
 
     def write() -> None:
-        done.append(in_batch(other, lambda: other.decided(shard, [new_decision(5951, number=2)])))
+        done.append(in_batch(other, lambda: other.write_decisions(shard, [new_decision(5951, number=2)])))
 
     store.begin()
-    store.enter(shard)
+    store.acquire(shard)
     writing = threading.Thread(target=write)
     writing.start()
     writing.join(0.1)
     hold(not done, "nobody else writes to a shard that is entered")
-    store.decided(shard, [new_decision(5952, number=1)])
+    store.write_decisions(shard, [new_decision(5952, number=1)])
     store.commit()
     writing.join(30)
     hold(not writing.is_alive() and bool(done), "they go on when the batch has ended")
@@ -364,16 +368,16 @@ def _they_wait(store: Store, other: Store, shard: int, free: int) -> None:
     store.begin()
     other.begin()
     try:
-        store.enter(free)
-        other.expect([shard], [free])  # waits for the first only
-        other.enter(shard)
+        store.acquire(free)
+        other.prefetch([shard], [free])  # waits for the first only
+        other.acquire(shard)
         try:
-            other.enter(free)
+            other.acquire(free)
         except Taken:
             pass
         else:
             hold(False, "who holds a shard does not wait for another")
-        other.decided(shard, [new_decision(5955, number=5)])
+        other.write_decisions(shard, [new_decision(5955, number=5)])
         hold(
             (counts := other.counts(shard)) is not None and counts.seq == 5, "counts are fresh once a shard is entered"
         )

@@ -237,7 +237,7 @@ def _learnt(it: Specimen, cls: type[Learner], name: str) -> None:
             live = Learner.from_bytes(live.to_bytes())
         decision = live.decide(it.given)
         hold(Decision.from_json(decision.to_json()) == decision, f"a decision of {name} read back is another")
-        again = live.recall(live.brief(decision))
+        again = live.from_compact(live.to_compact(decision))
         pair = cls.card.shows_pairs and decision.teams is None
         feedback = t % 2 if pair else it.objects[t % len(it.objects)]
         live.learn(again, feedback)

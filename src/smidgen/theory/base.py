@@ -114,7 +114,7 @@ def total(value: Any, t: Any, per_round: bool | None) -> Curve:
 
 
 def _asked(per_round: bool) -> bool:
-    return checks.flag("per_round", per_round, "say True, False, or leave it out for the theorem's own unit")
+    return checks.flag("per_round", per_round, "give True, False, or omit it for the theorem's own unit")
 
 
 R = TypeVar("R", bound=Rule)
@@ -213,7 +213,7 @@ stated: dict[str, Theorem] = {}
 def state(theorem: Theorem) -> Theorem:
     """Enter a theorem, so that cards can name it."""
     if theorem.name in stated and stated[theorem.name] != theorem:
-        raise InvalidArgument(f"a theorem called {theorem.name!r} is stated already", "give it another name")
+        raise InvalidArgument(f"a theorem called {theorem.name!r} is already registered", "give it another name")
     stated[theorem.name] = theorem
     return theorem
 
@@ -221,5 +221,5 @@ def state(theorem: Theorem) -> Theorem:
 def find(name: str) -> Theorem:
     """The theorem of that name."""
     if name not in stated:
-        raise InvalidArgument(f"no theorem is called {name!r}", f"choose among {', '.join(sorted(stated))}")
+        raise InvalidArgument(f"there is no theorem {name!r}", checks.suggest(name, sorted(stated)))
     return stated[name]

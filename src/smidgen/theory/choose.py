@@ -118,7 +118,7 @@ def linucb(
             f"width is {kappa:g} and the theorem needs {np.max(beta):g} or more",
             "give the learner a larger one (bounds.linucb_width), or bound fewer rounds",
         )
-    tau = checks.whole("lag", lag, "leave it out for none", at_least=0)
+    tau = checks.whole("lag", lag, "omit it for none", at_least=0)
     explored = checks.number("floor", floor, "give the learner's floor, in [0, 1]", at_least=0.0, at_most=1.0)
     sums = (beta + kappa) * np.sqrt(1.0 + tau * L**2 / a) * np.sqrt(2.0 * t * _growth(t, d, a, L))
     return total(sums + explored * t, t, per_round)

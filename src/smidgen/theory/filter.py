@@ -38,7 +38,10 @@ def simple_fil(*, n: Any, delta: float, per_round: bool | None = None) -> Curve:
     """
     half = checks.number("delta", delta, "give p − 1/2, in [−1/2, 1/2]", at_least=-0.5, at_most=0.5)
     if half == 0.0:
-        raise InvalidArgument("delta is 0 and the bound is infinite", "no bound is needed: every action is as good")
+        raise InvalidArgument(
+            "delta is 0 and the bound is infinite",
+            "give delta != 0; with 0 all actions are equally good and no bound is needed",
+        )
     items = rounds(n)
     return total((32.0 / abs(half) + 2.0) * np.log(items) + 4.0, items, per_round)
 

@@ -71,7 +71,7 @@ def preference_perceptron(
     >>> bounds.preference_perceptron(T=100, R=1.0, w_norm=1.0, alpha=1.0)
     0.2
     """
-    late = np.sqrt(1.0 + 2.0 * checks.whole("lag", lag, "leave it out for none", at_least=0))
+    late = np.sqrt(1.0 + 2.0 * checks.whole("lag", lag, "omit it for none", at_least=0))
     t, a, R, w_norm = rounds(T), _alpha(alpha), size("R", R), size("w_norm", w_norm)
     return average(_mean(slack, T) / a + 2.0 * R * w_norm * late / (a * np.sqrt(t)), t, per_round)
 

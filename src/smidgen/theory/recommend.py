@@ -59,7 +59,7 @@ class Recommendation:
             )
         else:
             space = (
-                f"Theory asks OGDEG for γ = {self.gamma:.3g}, which leaves nothing of the space: "
+                f"Theory asks OGDEG for γ = {self.gamma:.3g}, which makes the shrunk space empty: "
                 f"it needs {self.allowed_from:,} rounds at least."
             )
         says = "something" if self.ogdeg < F else "little" if self.ogdeg < self.trivial else "nothing"
@@ -107,7 +107,7 @@ def recommend(space: Space, loss_bound: float, horizon: int, lipschitz: float | 
         raise InvalidArgument(f"space is {space!r}", "give a Ball, a Box, a Simplex or an L1Ball")
     F = checks.number("loss_bound", loss_bound, "give a bound on |loss|", above=0.0)
     T = checks.whole("horizon", horizon, "give the number of rounds")
-    L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "leave it out", at_least=0.0)
+    L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "omit it", at_least=0.0)
     d, r, R, D = space.free_dim, space.inner_radius, space.outer_radius, space.diameter
     power = 1 / 6 if L is None else 1 / 4  # the bound per round falls like T^(−power)
     delta, gamma = one_point.fkm_constants(space, F, L, T)

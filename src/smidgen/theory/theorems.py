@@ -116,9 +116,9 @@ def promised(
     'Lemma 4 has feedback come before the next decision; here up to 3 events lay between the two.'
     """
     if not points:
-        return Guarantee(why_not="Nothing has been learnt yet.")
+        return Guarantee(why_not="No feedback has been learned yet.")
     if theorem is None:
-        return Guarantee(why_not=f"No theorem here speaks of this learner: {words}.")
+        return Guarantee(why_not=f"There is no theorem for this learner: {words}.")
     if isinstance(theorem, str):
         theorem = find(theorem)
     if isinstance(theorem, Theorem):

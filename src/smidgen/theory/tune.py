@@ -123,7 +123,7 @@ def ogdeg(
     if lipschitz is None:
         constant = 5.0 * 12.0 ** (1 / 3) if mended else 3.0
         return total(constant * F * t ** (5 / 6) * (N * R / r) ** (1 / 3), t, per_round)
-    L = checks.number("lipschitz", lipschitz, "leave it out if unknown", at_least=0.0)
+    L = checks.number("lipschitz", lipschitz, "omit it if unknown", at_least=0.0)
     constant = 4.0 if mended else 2.0
     return total(constant * t**0.75 * np.sqrt(3.0 * R * N * F * (L + F / r)), t, per_round)
 
@@ -182,7 +182,7 @@ def onseg(
     t, N, F = rounds(T), checks.dimension(dim), _positive("F", F)
     D, r, sigma = _positive("D", D), _positive("r", r), _positive("sigma", sigma)
     log = np.log(np.maximum(t, 2.0))
-    L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "leave it out if unknown", at_least=0.0)
+    L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "omit it if unknown", at_least=0.0)
     if L is None:
         first = 6.0 * F * t ** (2 / 3) * (15.0 * N**2 * D * log / r) ** (1 / 3)
     else:

@@ -1,4 +1,4 @@
-"""Users who click: one family, told apart by two tables of probabilities.
+"""Users who click: one family, distinguished by two tables of probabilities.
 
 The cascade and the dependent click model read from the top and stop at a click, always or by place. The position-based
 model looks at each place with a chance of its own. With trust bias, what stands high is taken for good. `ClickModel`
@@ -71,13 +71,13 @@ class ClickUser:
         if self.attract.shape != self.stopping.shape:
             raise InvalidArgument(
                 f"attract has shape {self.attract.shape} and stop {self.stopping.shape}",
-                "give equally many places, grades",
+                "give the same number of positions and grades",
             )
-        self.depth = None if depth is None else checks.whole("depth", depth, "leave it out to look at everything")
+        self.depth = None if depth is None else checks.whole("depth", depth, "omit it to examine all positions")
         self.feedback = checks.one_of("feedback", feedback, TELLS)
         self._rng = np.random.default_rng(checks.seed(seed))
 
-    def person(self) -> CompiledUser:
+    def compiled_user(self) -> CompiledUser:
         """The user in compiled loops of rankings."""
         depth, tells = self.depth or np.iinfo(np.int64).max, self.feedback == "clicks"
         return CompiledUser(CLICKING, depth=depth, attract=self.attract, stop=self.stopping, tells=tells)
@@ -87,7 +87,7 @@ class ClickUser:
         shown, labels = context.check(action), self._labels(context)
         self.grades(labels, shown[: self.depth])
         clicked = np.empty(len(shown), np.int64)
-        count = write_clicks(self.person(), shown, labels, self._rng, clicked)
+        count = write_clicks(self.compiled_user(), shown, labels, self._rng, clicked)
         return [int(document) for document in clicked[:count]]
 
     def grades(self, labels: Any, seen: Any) -> IntArray:
@@ -129,7 +129,7 @@ def reading(read: Sequence[float] | None, depth: int | None) -> FloatArray:
     """The chance that a place is looked at: as given, or 1/k for place k down to the depth."""
     if read is not None:
         return probabilities("read", read, "place")
-    places = 10 if depth is None else checks.whole("depth", depth, "leave it out to look at ten places", below=10_001)
+    places = 10 if depth is None else checks.whole("depth", depth, "omit it to examine ten positions", below=10_001)
     return 1.0 / np.arange(1.0, places + 1.0)
 
 
@@ -227,7 +227,9 @@ class ClickModel(ClickUser):
             click, stop = MODELS[grades][checks.one_of("model", model, MODELS[grades])]
         self.click, self.stop = probabilities("click", click), probabilities("stop", stop)
         if len(self.click) != len(self.stop):
-            raise InvalidArgument(f"click has {len(self.click)} grades and stop {len(self.stop)}", "give equally many")
+            raise InvalidArgument(
+                f"click has {len(self.click)} grades and stop has {len(self.stop)}", "give the same number of both"
+            )
         attract, after = self.click[None, :], self.stop[None, :]
         super().__init__(labels=labels, attract=attract, stop=after, depth=depth, feedback=feedback, seed=seed)
 

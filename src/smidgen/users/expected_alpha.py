@@ -49,13 +49,13 @@ class ExpectedAlpha:
         if self.strict.alpha < self.alpha:
             raise InvalidArgument(
                 f"strict is {strict} and must be at least alpha={alpha}",
-                "leave it out for 1.0, or lower alpha",
+                "omit it for 1.0, or lower alpha",
             )
         self.w_star = self.strict.w_star
-        self._randoms = checks.whole("randoms", randoms, "leave it out for 5", below=10_001)
+        self._randoms = checks.whole("randoms", randoms, "omit it for 5", below=10_001)
         self._rng = np.random.default_rng(checks.seed(seed))
 
-    def person(self) -> CompiledUser:
+    def compiled_user(self) -> CompiledUser:
         """The user in compiled loops of rankings."""
         return CompiledUser(EXPECTED, alpha=self.alpha, strict=self.strict.alpha, randoms=self._randoms)
 
@@ -64,7 +64,7 @@ class ExpectedAlpha:
         if isinstance(context, Ranking):
             shown, scores = context.check(action), context.scores(self.w_star)
             better = np.empty(len(shown), np.int64)
-            write_expected(scores, shown, context.discounts, self.person(), self._rng, better)
+            write_expected(scores, shown, context.discounts, self.compiled_user(), self._rng, better)
             return better
         answer = self.strict(context, action)
         others = [self._random_object(context) for _ in range(self._randoms)]
@@ -89,6 +89,6 @@ class ExpectedAlpha:
             candidates = list(context.candidates())
             return candidates[self._rng.integers(len(candidates))]
         raise InvalidArgument(
-            f"a {type(context).__name__} cannot be drawn from",
+            f"a {type(context).__name__} does not list its objects",
             "give it a method candidates() that lists its objects",
         )

@@ -38,7 +38,7 @@ class NoisyDepth:
         self._labels = Labels(labels)
         self.depth = checks.whole("depth", depth, "give the number of documents that the user looks at, e.g. 10")
 
-    def person(self) -> CompiledUser:
+    def compiled_user(self) -> CompiledUser:
         """The user in compiled loops of rankings."""
         return CompiledUser(NOISY, depth=self.depth)
 

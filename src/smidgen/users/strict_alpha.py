@@ -56,7 +56,7 @@ class StrictAlpha:
     def __init__(self, *, w_star: Any, alpha: float) -> None:
         self.w_star, self.alpha = as_utility(w_star), as_alpha(alpha)
 
-    def person(self) -> CompiledUser:
+    def compiled_user(self) -> CompiledUser:
         """The user in compiled loops of rankings."""
         return CompiledUser(STRICT, alpha=self.alpha)
 

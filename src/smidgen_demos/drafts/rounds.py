@@ -45,6 +45,6 @@ def learnt(engine: Engine, name: str) -> dict[str, Any]:
     """What the edits say so far."""
     if name not in engine.models:
         return {"model": name, "learnt": 0, "taste": [], "traits": []}
-    told = taste_of(engine, engine.entered(name), None)
+    told = taste_of(engine, engine.locked_model(name), None)
     traits = [{"name": t.name, "shown": t.shown, "wanted": t.wanted, "edits": t.edits} for t in told.traits]
     return {"model": name, "learnt": engine.model(name).version, "taste": told.taste, "traits": traits}

@@ -19,13 +19,13 @@ async def following(request: Request) -> Response:
     """POST /demo/drafts/next: a message, and the draft that the model chooses for it."""
     here, name = await DEMO.admitted(request)
     await json_body(request, NothingBody)
-    return uncached(await here.writer.do(partial(next_letter, here.engine, name)), 201)
+    return uncached(await here.writer.run(partial(next_letter, here.engine, name)), 201)
 
 
 async def taste(request: Request) -> Response:
     """GET /demo/drafts/taste: what the edits say so far, and who could help."""
     here, name = await DEMO.admitted(request, makes=False)
-    said = await here.writer.do(partial(learnt, here.engine, name))
+    said = await here.writer.run(partial(learnt, here.engine, name))
     return uncached({**said, "colleagues": introduced()})
 
 

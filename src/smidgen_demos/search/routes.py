@@ -38,7 +38,7 @@ async def query(request: Request) -> Response:
     asked = await with_library(partial(search, body.q))
     if not asked.documents:
         return uncached({"model": name, "decision": None, "words": asked.words, "results": [], "of": 0})
-    answer = await here.writer.do(lambda: decide(here.engine, name, asked))
+    answer = await here.writer.run(lambda: decide(here.engine, name, asked))
     made = {"model": name, "decision": answer["decision"], "model_version": answer["model_version"]}
     counts = {"of": len(asked.documents), "decisions": here.engine.model(name).decisions}
     results = shown(asked, answer, scaled=scales(here.engine, name))
@@ -61,11 +61,11 @@ async def simulate(request: Request) -> Response:
     """POST /demo/search/simulate: some simulated visitors, each with a decision of his own."""
     here, name = await DEMO.admitted(request)
     body = await json_body(request, VisitorsBody)
-    first = await here.writer.do(partial(_next_visitor, here.engine, name))
+    first = await here.writer.run(partial(_next_visitor, here.engine, name))
     clicked = 0
     for number in range(first, first + body.users):
         who = await with_library(partial(visitor, number))
-        clicked += await here.writer.do(partial(visit, here.engine, name, who))
+        clicked += await here.writer.run(partial(visit, here.engine, name, who))
     return uncached({"model": name, "played": body.users, "clicked": clicked, **await _figures(here, name)})
 
 
@@ -96,10 +96,10 @@ async def _figures(here: Service, name: str) -> dict[str, Any]:
     model = here.engine.model(name)
 
     def weights_now() -> list[float]:
-        found: list[float] = here.engine.learners.get(here.engine.enter(model), None).learner.weights.tolist()
+        found: list[float] = here.engine.learners.get(here.engine.acquire(model), None).learner.weights.tolist()
         return found
 
-    values = await here.writer.do(weights_now)
+    values = await here.writer.run(weights_now)
     sums = await here.curves.sums(here.reading, model, LEARNT)
     counts = {"learnt": model.version, "decisions": model.decisions, "points": progress(sums.rows)}
     return {"model": name, "features": names, "weights": values, "taste": taste, **counts}

@@ -72,7 +72,7 @@ def test_a_dropped_item_has_no_label() -> None:
     x = np.array([1.0, 0.0])
     taster.learn(taster.decide(x), False)
     dropped = next(d for d in (taster.decide(x) for _ in range(200)) if not d.action)
-    with pytest.raises(InvalidFeedback, match="a dropped item has no label"):
+    with pytest.raises(InvalidFeedback, match="its label is not known"):
         taster.learn(dropped, True)
     assert (taster.rounds, taster.surprises) == (1, 0)
 

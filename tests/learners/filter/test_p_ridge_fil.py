@@ -73,7 +73,7 @@ def test_a_dropped_item_has_no_label() -> None:
     x = np.array([1.0, 0.0])
     learner.learn(learner.decide(x), False)
     before = learner.weights
-    with pytest.raises(InvalidFeedback, match="a dropped item has no label"):
+    with pytest.raises(InvalidFeedback, match="its label is not known"):
         learner.learn(learner.decide(x), True)
     np.testing.assert_array_equal(learner.weights, before)
     assert learner.rounds == 1

@@ -118,7 +118,7 @@ def test_a_dropped_item_has_no_label(learner: RidgeFil) -> None:
     assert not dropped.action
     before = learner.weights
     for feedback in (True, False):
-        with pytest.raises(InvalidFeedback, match="a dropped item has no label"):
+        with pytest.raises(InvalidFeedback, match="its label is not known"):
             learner.learn(dropped, feedback)
     np.testing.assert_array_equal(learner.weights, before)
     assert learner.rounds == 1

@@ -57,7 +57,7 @@ def test_a_dropped_item_has_no_label() -> None:
     learner.run(range(200), np.zeros(200, bool))
     dropped = next(d for d in (learner.decide() for _ in range(100)) if not d.action)
     before = learner.estimate, learner.rounds
-    with pytest.raises(InvalidFeedback, match="a dropped item has no label"):
+    with pytest.raises(InvalidFeedback, match="its label is not known"):
         learner.learn(dropped, True)
     assert (learner.estimate, learner.rounds) == before
 

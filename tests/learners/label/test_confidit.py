@@ -14,6 +14,7 @@ import reference_label
 import smidgen
 from smidgen import Confidit
 from smidgen.errors import InvalidArgument, InvalidFeedback, NoWeights
+from smidgen.randomness import COIN, uniforms
 
 DIM, K = 5, 4
 
@@ -55,7 +56,7 @@ def test_it_is_figure_1(variant: dict[str, Any], alpha: float) -> None:
     signs = []
     for x, true in zip(X, y, strict=True):
         decision = learner.decide(x)
-        action, greedy, means, eps = judge.choose(unit(x))
+        action, greedy, means, eps = judge.choose(unit(x), uniforms(0, decision.number, 2, stream=COIN)[1])
         assert (decision.action, decision.greedy) == (action, greedy)
         assert decision.explored == (action != greedy)
         np.testing.assert_allclose(decision.scores, means, atol=1e-9)
@@ -75,8 +76,6 @@ def test_it_is_figure_1(variant: dict[str, Any], alpha: float) -> None:
 
 def sign_of(learner: Confidit, before: np.ndarray, x: np.ndarray, action: int, variant: dict[str, Any]) -> float:
     """The sign that a wrong round drew: a function of seed and number, so ask the learner's own generator."""
-    from smidgen.randomness import COIN, uniforms
-
     u = uniforms(0, learner.rounds, 1, stream=COIN)[0]
     return -1.0 if learner.params["alpha"] == 1.0 or u < (1 + learner.params["alpha"]) / 2 else 1.0
 
@@ -232,7 +231,7 @@ def test_versions_are_table_2() -> None:
         5: (False, False, "diagonal"),
     }
     assert Confidit.version(2, dim=3, n_classes=2, eta=0.01).params["eta"] == 0.01
-    with pytest.raises(InvalidArgument, match="fixes"):
+    with pytest.raises(InvalidArgument, match="sets eta itself"):
         Confidit.version(1, dim=3, n_classes=2, eta=0.01)
     with pytest.raises(InvalidArgument, match="Table 2"):
         Confidit.version(6, dim=3, n_classes=2)

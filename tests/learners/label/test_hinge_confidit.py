@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from scipy import sparse
 
 import reference_label
 import smidgen
 from smidgen import HingeConfidit
 from smidgen.errors import InvalidArgument, InvalidFeedback
+from smidgen.randomness import COIN, uniforms
 from smidgen.testing.laws import snapshot
 
 DIM, K = 5, 4
@@ -42,7 +44,7 @@ def by_verbs(learner: HingeConfidit, X: np.ndarray, y: np.ndarray) -> list[int]:
 def agree(learner: HingeConfidit, judge: Any, X: np.ndarray, y: np.ndarray, rewards: np.ndarray | None = None) -> None:
     for t, (x, true) in enumerate(zip(X, y, strict=True)):
         decision = learner.decide(x)
-        action, greedy, means, eps = judge.choose(unit(x))
+        action, greedy, means, eps = judge.choose(unit(x), uniforms(0, decision.number, 2, stream=COIN)[1])
         assert (decision.action, decision.greedy) == (action, greedy)
         np.testing.assert_allclose(decision.scores, means, atol=1e-9)
         np.testing.assert_allclose(decision.widths, eps, rtol=1e-9, atol=1e-12)
@@ -153,15 +155,39 @@ def test_decide_takes_nothing_into_use() -> None:
     assert learner.covariance == "diagonal"
 
 
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_ties_are_drawn_and_have_their_propensity(covariance: str) -> None:
+    x, right = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    for floor, each in ((0.0, 1 / 3), (0.4, 0.6 / 3 + 0.1)):
+        learner = HingeConfidit(dim=2, n_classes=K, covariance=covariance, floor=floor, seed=5)
+        learner.teach(right, 0)
+        learner.learn(structs.replace(learner.decide(x), action=0), False)  # three labels of which nothing is known
+        made = [learner.decide(x) for _ in range(3000)]
+        shares = np.bincount([d.action for d in made], minlength=K) / 3000
+        np.testing.assert_allclose(shares, [floor / K, *[each] * 3], atol=0.03)
+        for d in made:
+            assert d.propensity == pytest.approx(d.propensities[d.action])
+            np.testing.assert_allclose(d.propensities, [floor / K, *[each] * 3])
+            assert d.explored == (d.action != d.greedy)
+            assert d.greedy in (1, 2, 3)
+        assert floor > 0.0 or not any(d.explored for d in made)
+        assert learner.predict(x) == 1
+    late = HingeConfidit(dim=2, n_classes=K)
+    assert {late.decide(x).action for _ in range(200)} == set(range(K))
+
+
 def test_the_floor_gives_every_label_its_share() -> None:
     learner = HingeConfidit(dim=2, n_classes=K, floor=0.4)
+    learner.teach(np.array([1.0, 0.0]), 0)
     seen = np.zeros(K)
     for _ in range(3000):
         decision = learner.decide(np.array([1.0, 0.0]))
         assert decision.propensity == pytest.approx(0.7 if decision.action == 0 else 0.1)
         seen[decision.action] += 1
     np.testing.assert_allclose(seen / 3000, [0.7, 0.1, 0.1, 0.1], atol=0.03)
-    assert HingeConfidit(dim=2, n_classes=K).decide(np.array([1.0, 0.0])).propensity is None
+    certain = HingeConfidit(dim=2, n_classes=K)
+    certain.teach(np.array([1.0, 0.0]), 0)
+    assert certain.decide(np.array([1.0, 0.0])).propensity is None
 
 
 def test_classes_can_be_added() -> None:

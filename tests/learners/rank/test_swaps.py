@@ -126,6 +126,6 @@ def test_a_decision_without_its_pairs_is_refused(name: str) -> None:
 
     learner = trained(name)
     decision = learner.decide(Ranking(np.eye(4)))
-    with pytest.raises(DecisionMismatch, match="which places are a pair"):
+    with pytest.raises(DecisionMismatch, match="pairs of positions"):
         learner.learn(msgspec.structs.replace(decision, teams=None), Clicks([1]))
     assert learner.rounds == 10

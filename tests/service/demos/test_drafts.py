@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.mint import Mint
+from service.tokens import Mint
 from smidgen.features.style import changed_share, read_style
 from smidgen_demos.drafts.colleagues import COLLEAGUES, edited
 from smidgen_demos.drafts.letters import CASES, letter

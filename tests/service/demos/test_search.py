@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from service.asgi import Caller
-from service.mint import Mint
+from service.tokens import Mint
 from smidgen.learners.recommended import find
 from smidgen.service.monitoring.curves import BLOCK
 from smidgen.structures import Ranking
@@ -346,7 +346,7 @@ def test_the_demo_goes_when_a_token_comes(call: Caller, tmp_path: Path) -> None:
         for name, body in posts.items():
             refused = call.post(f"/demo/search/{name}", body, headers=headers)
             assert refused.status_code == 404
-            assert refused.json()["error"]["message"] == f"there is nothing at /demo/search/{name}"
+            assert refused.json()["error"]["message"] == f"there is no endpoint /demo/search/{name}"
         assert call.get("/demo/search/query", headers=headers).status_code == 404, "as if it had never been there"
     assert call.get("/ui/guests.json").json() == []
     log = call.get("/v1/models/demo-search/log", headers=mine)

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from service.bodies import MODELS
-from service.victims import NAMES, Line, Writer
+from service.killable_services import NAMES, Line, Writer
 
 #: What a service may say when its disk fails. Anything else that is no success is a fault.
 REFUSALS = (500, 503)

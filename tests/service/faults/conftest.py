@@ -9,7 +9,7 @@ import pytest
 
 from service.faults import shim
 from service.faults.tally import Tally
-from service.victims import Nursery
+from service.killable_services import Nursery
 
 
 @pytest.fixture(scope="session")

@@ -18,12 +18,12 @@ from typing import Any, Self
 import psycopg
 
 from cluster import Cluster
-from service.fleet import Fleet, Line
-from service.wire import Cuttable
+from service.cuttable_socket import Cuttable
+from service.multi_worker import Fleet, Line
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import LEASE_S
 from smidgen.service.engine.inspection import Inspection
-from smidgen.service.storage.address import place
+from smidgen.service.storage.address import parse_address
 from smidgen.service.storage.postgres_address import Address
 
 LABEL = {"loop": "label", "learner": "HingeConfidit", "labels": ["x", "y"], "params": {"dim": 2}}
@@ -323,7 +323,7 @@ class Mayhem:
                 for id, version in record.learnt.items()
                 if closed.get(id) != version
             ]
-        with Inspection(place(self.store)) as seen:
+        with Inspection(parse_address(self.store)) as seen:
             for model in seen.models():
                 report = audit_model(seen, model)
                 found += [f"{model.name}: {problem}" for problem in report.problems]

@@ -11,7 +11,7 @@ from service.faults.journal import Kind
 from service.faults.shim import Action, Files
 from service.faults.tally import Tally
 from service.faults.torment import Torment
-from service.victims import Nursery
+from service.killable_services import Nursery
 
 #: What is tried in every file: action and operation.
 FAULTS = [

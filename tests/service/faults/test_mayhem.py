@@ -15,7 +15,7 @@ import pytest
 from cluster import Cluster, missing
 from service.faults import worse_workers
 from service.faults.mayhem import LEASE_S, Mayhem
-from service.fleet import Fleet
+from service.multi_worker import Fleet
 from smidgen.service.storage.postgres import PostgresStore
 from smidgen.testing import check_store
 

@@ -11,7 +11,7 @@ from service.faults.journal import Kind
 from service.faults.shim import Action, Files
 from service.faults.tally import Tally
 from service.faults.torment import Torment
-from service.victims import Nursery
+from service.killable_services import Nursery
 
 #: How many folders are tormented, and how many lives each has: 1,200 kills.
 FOLDERS, LIVES = int(os.environ.get("SMIDGEN_NEMESIS_FOLDERS", "60")), 20

@@ -16,7 +16,7 @@ from service.faults.power import Disk as Model
 from service.faults.shim import Action, Control, Files
 from service.faults.tally import Tally
 from service.faults.torment import Torment
-from service.victims import OPTIONS, Disk, Line, Nursery, Victim
+from service.killable_services import OPTIONS, Disk, Line, Nursery, Victim
 from smidgen.learners import Learner
 from smidgen.service.engine.engine import Engine
 from smidgen.service.storage.snapshots import Snapshots

@@ -18,7 +18,18 @@ from service.faults.journal import Kind, read
 from service.faults.power import Disk as Model
 from service.faults.shim import ANYTHING, Action, Control, Files
 from service.faults.tally import Tally
-from service.victims import NAMES, OPTIONS, Disk, Line, Nursery, Refused, Victim, all_work, check_folder, check_here
+from service.killable_services import (
+    NAMES,
+    OPTIONS,
+    Disk,
+    Line,
+    Nursery,
+    Refused,
+    Victim,
+    all_work,
+    check_folder,
+    check_here,
+)
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.inspection import Inspection

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from service.memory.bases import MemoryBases
+from service.memory.checkpoints import MemoryCheckpointReader
 from service.memory.tables import Tables
 from smidgen.service.log.events import ERASED, REWINDS, Event
 from smidgen.service.storage.protocol import Question
 from smidgen.service.storage.records import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
 
 
-class MemoryReads(MemoryBases):
+class MemoryReader(MemoryCheckpointReader):
     """The questions, over tables.
 
     Parameters
@@ -27,7 +27,7 @@ class MemoryReads(MemoryBases):
     """
 
     @contextmanager
-    def moment(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """Answer all questions within the block as of one moment: a commit waits for its end."""
         with self._lock:
             yield
@@ -48,20 +48,20 @@ class MemoryReads(MemoryBases):
             row = self._tables.decisions.get(id)
             return row if row is not None and self._tables.seen(row.shard, row.seq) else None
 
-    def requested(self, shard: int, request: str, *others: int) -> DecisionRow | None:
+    def find_request(self, shard: int, request: str, *others: int) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own, in a shard or in others."""
         with self._lock:
             ids = (self._tables.requests.get((each, request)) for each in (shard, *others))
             return next((found for id in ids if id is not None and (found := self.decision(id)) is not None), None)
 
-    def beside(self, decision: str) -> list[DecisionRow]:
+    def follower_decisions(self, decision: str) -> list[DecisionRow]:
         """The decisions that were made beside this one, by shard."""
         with self._lock:
             rows = [row for row in self._tables.decisions.values() if row.beside == decision]
             found = [row for row in rows if self._tables.seen(row.shard, row.seq)]
         return sorted(found, key=lambda row: row.shard)
 
-    def called(self, shard: int, id: str) -> CallRow | None:
+    def find_call(self, shard: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
         with self._lock:
             row = self._tables.calls.get((shard, id))
@@ -102,19 +102,19 @@ class MemoryReads(MemoryBases):
         row = self._tables.decisions.get(event.decision) if event.decision is not None else None
         return events[row.seq - 1] if row is not None else None
 
-    def rewinds(self, shard: int) -> list[Event]:
+    def undo_events(self, shard: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
         with self._lock:
             events = self._tables.events.get(shard, [])[self._tables.floor(shard) :]
         return [event for event in events if event.type in REWINDS]
 
-    def of_key(self, shard: int, key: str) -> Iterator[Event]:
+    def events_of_key(self, shard: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
         with self._lock:
             events = self._tables.events.get(shard, [])[self._tables.floor(shard) :]
         yield from [event for event in events if event.key == key]
 
-    def forgotten(self, shard: int) -> int:
+    def last_forgetting(self, shard: int) -> int:
         """The last event that forgot a key, 0 if there is none."""
         with self._lock:
             events = self._tables.events.get(shard, [])
@@ -128,10 +128,10 @@ class MemoryReads(MemoryBases):
         start = base.version if base is not None else 0
         return next((event.made for event in reversed(events) if event.made is not None), start)
 
-    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+    def due_decisions(self, now: float, limit: int = 1000) -> list[DecisionRow]:
         """The decisions of all shards whose windows are over and whose silence is still to be learnt."""
         with self._lock:
-            found = [row for row in self._tables.decisions.values() if row.due and row.expires_at < now]
+            found = [row for row in self._tables.decisions.values() if row.is_due and row.expires_at < now]
         return sorted(found, key=lambda row: (row.expires_at, row.shard, row.seq))[:limit]
 
     def last_number(self, shard: int, key: str | None, upto: int | None = None) -> int:
@@ -141,7 +141,7 @@ class MemoryReads(MemoryBases):
                 return self._tables.numbers.get((shard, key), 0)
             events = self._tables.events.get(shard, [])[:upto]
             made = [event for event in events if event.type == "decision" and event.key == key]
-            based = self.base_state(shard, key)
+            based = self.checkpoint_state(shard, key)
             last = self._tables.given.get(made[-1].decision or "", 0) if made else 0
         return max(last, based.number if based is not None else 0)
 
@@ -156,7 +156,7 @@ class MemoryReads(MemoryBases):
         with self._lock:
             return sorted(key for where, key in self._tables.states if where == shard and key is not None)
 
-    def look(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
+    def query(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
         """The rows that answer a named question about a shard."""
         with self._lock:
             return _ANSWERS[question](self._tables, shard, **values)

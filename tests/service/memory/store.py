@@ -5,18 +5,18 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from service.memory.reads import MemoryReads
-from service.memory.retaining import MemoryRetaining
+from service.memory.checkpoint_writes import MemoryCheckpointWriter
+from service.memory.reads import MemoryReader
 from service.memory.tables import Tables
-from service.memory.writes import Shelf
-from smidgen.service.storage.protocol import Reading
+from service.memory.writes import CommittedTables
+from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import Counts, ModelRow, State, TokenRow
-from smidgen.service.storage.sqlite import Sole
+from smidgen.service.storage.sqlite import SingleWriter
 
-__all__ = ["MemoryStore", "Shelf"]
+__all__ = ["CommittedTables", "MemoryStore"]
 
 
-class MemoryStore(Sole, MemoryRetaining):
+class MemoryStore(SingleWriter, MemoryCheckpointWriter):
     """Everything in dictionaries. A batch is a list of changes, made to a copy now and to the shelf at the commit.
 
     Parameters
@@ -26,8 +26,8 @@ class MemoryStore(Sole, MemoryRetaining):
 
     Examples
     --------
-    >>> from service.memory import MemoryStore, Shelf
-    >>> shelf = Shelf()
+    >>> from service.memory import MemoryStore, CommittedTables
+    >>> shelf = CommittedTables()
     >>> store = MemoryStore(shelf)
     >>> store.begin(); model = store.create("news", b"{}", {}, 0.0); len(store.reader().models())
     0
@@ -48,7 +48,7 @@ class MemoryStore(Sole, MemoryRetaining):
             raise RuntimeError("a batch is open already")
         self._changes = []
 
-    def begin_at_once(self) -> bool:
+    def try_begin(self) -> bool:
         """Open a batch: nobody has to be waited for, unless others write too."""
         if self.shared:
             return False
@@ -76,7 +76,7 @@ class MemoryStore(Sole, MemoryRetaining):
         """The command is done; it lasts if the batch does."""
         self._marked = len(self._open())
 
-    def undo(self) -> None:
+    def rollback_to_savepoint(self) -> None:
         """Undo the command, and nothing else of the batch."""
         self._back_to(self._marked)
 
@@ -148,9 +148,9 @@ class MemoryStore(Sole, MemoryRetaining):
     def probe(self) -> None:
         """Memory takes what it is given."""
 
-    def reader(self) -> Reading:
+    def reader(self) -> StoreReader:
         """A reading view of its own."""
-        return MemoryReads(self.shelf.tables, self.shelf.lock)
+        return MemoryReader(self.shelf.tables, self.shelf.lock)
 
     def close(self) -> None:
         """Leave the batch that is open behind; the shelf keeps what was committed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from smidgen.service.log.base import Base, BaseState, Carried, Lineage
+from smidgen.service.log.checkpoint import CarriedDecision, Checkpoint, CheckpointState, Lineage
 from smidgen.service.log.events import Event
 from smidgen.service.storage.records import CallRow, Counts, DecisionRow, ModelRow, State, TokenRow
 
@@ -45,9 +45,9 @@ class Tables:
     states: dict[tuple[int, str | None], list[State]] = field(default_factory=dict)
     tokens: dict[str, TokenRow] = field(default_factory=dict)
     calls: dict[tuple[int, str], CallRow] = field(default_factory=dict)
-    bases: dict[int, Base] = field(default_factory=dict)
-    base_states: dict[tuple[int, str | None], list[BaseState]] = field(default_factory=dict)
-    carried: dict[int, list[Carried]] = field(default_factory=dict)
+    bases: dict[int, Checkpoint] = field(default_factory=dict)
+    base_states: dict[tuple[int, str | None], list[CheckpointState]] = field(default_factory=dict)
+    carried: dict[int, list[CarriedDecision]] = field(default_factory=dict)
     gone: dict[str, int] = field(default_factory=dict)
     lineage: dict[tuple[int, int], Lineage] = field(default_factory=dict)
     shares: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)

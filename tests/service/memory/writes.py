@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from service.memory.reads import MemoryReads
+from service.memory.reads import MemoryReader
 from service.memory.tables import Tables
-from smidgen.service.log.events import Event, erased
-from smidgen.service.storage.records import Asked, CallRow, Counts, DecisionRow, Expiry, Told
-from smidgen.service.storage.transitions import Fields, Verbs, put
+from smidgen.service.log.events import Event, erase_event
+from smidgen.service.storage.records import CallRow, Counts, DecisionRow, NewDecision, NewExpiry, NewFeedback
+from smidgen.service.storage.transitions import EventWriter, Fields, copy_counts
 
 
 @dataclass
-class Shelf:
+class CommittedTables:
     """What outlives a store that is closed, or left behind as a crash would: all that was committed.
 
     Attributes
@@ -31,7 +31,7 @@ class Shelf:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
-class MemoryWrites(MemoryReads, Verbs):
+class MemoryEventWriter(MemoryReader, EventWriter):
     """How the verbs that write events write to tables.
 
     Parameters
@@ -40,10 +40,10 @@ class MemoryWrites(MemoryReads, Verbs):
         Where what is committed stays; a new one, if left out.
     """
 
-    def __init__(self, shelf: Shelf | None = None) -> None:
-        self.shelf = shelf if shelf is not None else Shelf()
-        MemoryReads.__init__(self, self.shelf.tables.fork(), threading.RLock())
-        Verbs.__init__(self)
+    def __init__(self, shelf: CommittedTables | None = None) -> None:
+        self.shelf = shelf if shelf is not None else CommittedTables()
+        MemoryReader.__init__(self, self.shelf.tables.fork(), threading.RLock())
+        EventWriter.__init__(self)
         self._changes: list[Callable[[Tables], None]] | None = None
         self._marked = 0
         self._live: dict[int, Counts] = {}
@@ -71,15 +71,15 @@ class MemoryWrites(MemoryReads, Verbs):
             if (kept := self._tables.counts.get(shard)) is None:
                 del self._live[shard]
             else:
-                put(kept, self._live[shard])
+                copy_counts(kept, self._live[shard])
 
-    def unwait(self, shard: int) -> None:
+    def cancel_expiries(self, shard: int) -> None:
         """Let the silence of the open decisions of a shard mean nothing any more."""
         for row in list(self._tables.decisions.values()):
             if row.shard == shard and row.waits and row.feedback_seq is None:
-                self._note(row.id, waits=False)
+                self._update_decision(row.id, waits=False)
 
-    def _enter_again(self, shard: int, events: Sequence[Event]) -> None:
+    def _replace_events(self, shard: int, events: Sequence[Event]) -> None:
         def enter(tables: Tables) -> None:
             for event in events:
                 tables.events[shard][event.seq - 1] = event
@@ -88,12 +88,12 @@ class MemoryWrites(MemoryReads, Verbs):
 
         self._do(enter)
 
-    def cleanse(self) -> bool:
+    def vacuum(self) -> bool:
         """Memory keeps nothing of what was erased."""
         return True
 
     @property
-    def fragmented(self) -> bool:
+    def is_fragmented(self) -> bool:
         """There is no file."""
         return False
 
@@ -108,13 +108,13 @@ class MemoryWrites(MemoryReads, Verbs):
             self._live[shard] = kept
         return self._live.get(shard)
 
-    def _new(self, shard: int, key: str) -> bool:
+    def _is_new_key(self, shard: int, key: str) -> bool:
         """Whether nothing has been said of a key."""
         above = self._tables.events[shard][self._tables.floor(shard) :]
-        return all(event.key != key for event in above) and self.base_state(shard, key) is None
+        return all(event.key != key for event in above) and self.checkpoint_state(shard, key) is None
 
-    def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
-        self._note(
+    def _close_decision(self, row: NewFeedback | NewExpiry, seq: int, hash: bytes | None, version: int | None) -> None:
+        self._update_decision(
             row.decision,
             feedback_seq=seq,
             feedback_hash=hash,
@@ -128,14 +128,14 @@ class MemoryWrites(MemoryReads, Verbs):
         row = self._tables.models[model]._replace(**changed)
         self._do(lambda tables: tables.models.__setitem__(model, row))
 
-    def _note(self, decision: str, **changed: Any) -> None:
+    def _update_decision(self, decision: str, **changed: Any) -> None:
         row = self._tables.decisions[decision]._replace(**changed)
         self._do(lambda tables: tables.decisions.__setitem__(decision, row))
 
-    def _touched(self, shard: int) -> Counts:
+    def _counts_to_change(self, shard: int) -> Counts:
         return copy.copy(self._tables.counts[shard])
 
-    def _enter(self, shard: int, counts: Counts, event: Fields) -> None:
+    def _insert_event(self, shard: int, counts: Counts, event: Fields) -> None:
         told, after = Event(*event), copy.copy(counts)
 
         def enter(tables: Tables) -> None:
@@ -143,32 +143,32 @@ class MemoryWrites(MemoryReads, Verbs):
             tables.counts[shard] = after
 
         self._do(enter)
-        put(counts, self._live.setdefault(shard, copy.copy(counts)))
+        copy_counts(counts, self._live.setdefault(shard, copy.copy(counts)))
 
-    def _enter_decision(self, shard: int, seq: int, row: Asked) -> None:
+    def _insert_decision(self, shard: int, seq: int, row: NewDecision) -> None:
         tables, old = self._tables, self._tables.requests.get((shard, row.request or ""))
         if row.decision in tables.decisions or (old is not None and self.decision(old) is not None):
             raise ValueError(f"decision {row.decision} or its request {row.request!r} is there already")
         self._do(_entering(shard, seq, row))
 
-    def _enter_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
-        if self.called(shard, id) is not None:
+    def _insert_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
+        if self.find_call(shard, id) is not None:
             raise ValueError(f"the call {id!r} is there already")
         self._do(lambda tables: tables.calls.__setitem__((shard, id), CallRow(hash, seq)))
 
-    def _unmeasure(self, shard: int, version: int) -> None:
+    def _clear_measures(self, shard: int, version: int) -> None:
         for row in list(self._tables.decisions.values()):
             if row.shard == shard and row.version is not None and row.version > version:
-                self._note(row.id, measure=None, position=None)
+                self._update_decision(row.id, measure=None, position=None)
 
-    def _leave_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
+    def _delete_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
         mine = [event for event in self._tables.events[shard][self._tables.floor(shard) :] if event.key == key]
         made = {event.decision for event in mine if event.type == "decision"}
         gone = [row for id, row in self._tables.decisions.items() if id in made]
 
         def erase(tables: Tables) -> None:
             for event in mine:
-                tables.events[shard][event.seq - 1] = erased(event)
+                tables.events[shard][event.seq - 1] = erase_event(event)
             for row in gone:
                 tables.decisions.pop(row.id)
                 tables.shares.pop(row.id)
@@ -186,7 +186,7 @@ class MemoryWrites(MemoryReads, Verbs):
         return len(mine), len(gone), sum(row.answered for row in gone), late
 
 
-def _entering(shard: int, seq: int, row: Asked) -> Callable[[Tables], None]:
+def _entering(shard: int, seq: int, row: NewDecision) -> Callable[[Tables], None]:
     made = DecisionRow(
         row.decision,
         shard,

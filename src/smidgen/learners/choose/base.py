@@ -35,7 +35,7 @@ from smidgen.learners.log_batch import (
     LogBatch,
     LogStep,
     Outcomes,
-    notes_for,
+    make_outcomes,
 )
 from smidgen.randomness import COIN, DIRECTION, stream_key
 from smidgen.state.sqrt_ridge import (
@@ -111,7 +111,7 @@ def chosen(action: Any, rows: Rows, mask: Mask) -> int:
     if (type(action) is not int and not checks.is_whole(action)) or not 0 <= action < rows.shape[0]:
         raise InvalidFeedback(f"the action is {action!r}", f"give one of 0 … {rows.shape[0] - 1}")
     if len(mask) and not mask[action]:
-        raise InvalidFeedback(f"candidate {action} was not on offer", "name one that may be chosen")
+        raise InvalidFeedback(f"candidate {action} was not offered", "name a candidate that was offered")
     return int(action)
 
 
@@ -121,7 +121,7 @@ def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:
     T, K = table.shape
     rows, n = _sparse(items, dim) if is_sparse(items) else _dense(items, T, K, dim)
     if n not in (K, T * K):
-        raise InvalidFeatures(f"items has {n} rows and rewards is {T} × {K}", f"give {K} rows, or {K} for each round")
+        raise InvalidFeatures(f"items has {n} rows and rewards is {T} × {K}", f"give {K} rows, or {K} rows per round")
     shared = n == K and (T > 1 or np.ndim(items) == 2)
     return rows, 0 if shared else K, _masks(available, T, K), table
 
@@ -231,6 +231,7 @@ class RewardLearner(BatchLearner):
         gamma: float = 0.0,
         draw: bool = True,
         samples: int = 0,
+        fixed: tuple[str, ...] = (),
     ) -> None:
         self.dim = checks.dimension(dim)
         ridge = checks.number("ridge", ridge, "give a number > 0, e.g. ridge=1.0", above=0.0)
@@ -242,6 +243,8 @@ class RewardLearner(BatchLearner):
         min_share = checks.number("min_share", min_share, hint, at_least=0.0, at_most=1.0)
         checks.one_of("covariance", covariance, {"auto": 0, "full": 0, "diagonal": 0})
         settings = {"dim": self.dim, "ridge": ridge, **params, "covariance": covariance, "forgetting": keep}
+        for name in fixed:  # no arguments of its constructor
+            del settings[name]
         super().__init__(params={**settings, "floor": floor, "min_share": min_share}, seed=seed)
         self._numbers = pack(
             rule,
@@ -262,6 +265,7 @@ class RewardLearner(BatchLearner):
             claimed = covariance == "auto" and self.dim > LARGE
             self._ridge = SqrtRidge(self.dim, ridge, keep, LARGE if claimed else None)
         self._samples = rule == SAMPLES
+        self._alone = not self._samples  #: whether its ridge and a bound are all that there is to a choice
         self._marks = np.full(self.dim, -1, np.int32) if self._samples else _NO_MARKS
 
     @property
@@ -302,11 +306,11 @@ class RewardLearner(BatchLearner):
         table, first = played[3], self._decided + 1
         T = len(table)
         shown: Shown = (np.empty(T, np.int64), np.empty(T, np.int64), np.empty(T))
-        before = deepcopy(self._ridge), self._numbers.copy()
+        before = self._kept()
         try:
             self._play(played, first, shown)
         except BaseException:
-            self._ridge, self._numbers = before
+            self._put_back(before)
             raise
         self._learnt_next(T)
         actions, greedy, p = shown
@@ -322,6 +326,13 @@ class RewardLearner(BatchLearner):
             propensities=p,
         )
 
+    def _kept(self) -> Any:
+        """All that a stream changes, for `_put_back`."""
+        return deepcopy(self._ridge), self._numbers.copy()
+
+    def _put_back(self, kept: Any) -> None:
+        self._ridge, self._numbers = kept
+
     def _play(self, played: Played, first: int, shown: Shown) -> None:
         """Play the rounds; where the state must change its form, do so and go on."""
         t, T = 0, len(played[3])
@@ -335,20 +346,20 @@ class RewardLearner(BatchLearner):
             if t < T and why == FULL:
                 self._make_space(played[0], t * played[1] + int(shown[0][t]))
             elif t < T:
-                _refuse(why)
+                refuse(why)
 
     def _decide(self, context: Any, number: int) -> Decision:
         rows, mask = candidates(context, self.dim)
         K, (idx, val, starts), ridge = rows.shape[0], rows.offer or candidate_arrays(rows), self._ridge
         scores, widths, p = np.empty(K), np.empty(K), np.empty(K)
-        if type(ridge) is SqrtRidge and not self._samples:  # the usual case, without another call
+        if self._alone and type(ridge) is SqrtRidge:  # the usual case, without another call
             R, slots, numbers, keys = ridge.R, ridge.slots, self._numbers, self._keys
             settled = decide_root(R, slots, idx, val, starts, 0, mask, numbers, keys, number, scores, widths, p)
         else:
-            settled = self._choose((idx, val, starts), mask, number, (scores, widths, p))
+            settled = self._choose(rows, mask, number, (scores, widths, p))
         action, greedy, propensity = settled
         if action < 0:
-            _refuse(action)
+            refuse(action)
         return Decision(
             kind=self._kind,
             settings=self._settings,
@@ -363,9 +374,9 @@ class RewardLearner(BatchLearner):
             widths=widths,
         )
 
-    def _choose(self, rows: CandidateArrays, mask: Mask, number: int, out: Estimates) -> Settled:
+    def _choose(self, given: Rows, mask: Mask, number: int, out: Estimates) -> Settled:
         """The action, the greedy one and the action's propensity."""
-        ridge, numbers, keys = self._ridge, self._numbers, self._keys
+        rows, ridge, numbers, keys = candidate_arrays(given), self._ridge, self._numbers, self._keys
         if isinstance(ridge, SqrtRidge):
             R, slots = ridge.R, ridge.slots
             if self._samples:
@@ -380,52 +391,57 @@ class RewardLearner(BatchLearner):
         try:
             rows, mask = candidates(decision.context, self.dim)
         except InvalidArgument as error:
-            raise DecisionMismatch(f"decision {decision.id}: {error.problem}", "give it whole") from error
-        self._hear(rows, chosen(decision.action, rows, mask), reward)
+            raise DecisionMismatch(
+                f"decision {decision.id}: {error.problem}", "pass the decision as decide returned it"
+            ) from error
+        self._hear(rows, chosen(decision.action, rows, mask), reward, decision.number)
 
-    def teach_along(self, course: LogBatch) -> list[FloatArray]:
-        """Teach the answers of a course, and predict its decisions, which take no number.
+    def teach_along(self, batch: LogBatch) -> list[FloatArray]:
+        """Teach the answers of a batch, and predict its decisions, which take no number.
 
         Returns
         -------
         By step: the estimates of all candidates, each knowing what was taught before it, brought into [0, 1]; of
         answers nothing that means anything.
         """
-        if (way := self._takes(course)) is None:
-            return [self._taught_by(leg) for leg in course.legs]
-        noted, steps, done = notes_for(course), len(course.legs), 0
-        trip = LearnerSteps(np.zeros(steps, np.int64), np.arange(steps))
+        if (arrays := self._takes(batch)) is None:
+            return [self._taught_by(step) for step in batch.steps]
+        outcomes, total, done = make_outcomes(batch), len(batch.steps), 0
+        own = LearnerSteps(np.zeros(total, np.int64), np.arange(total))
         by_verbs: dict[int, FloatArray] = {}
-        while done < steps:
-            reached = self._ahead(way, trip, done, steps, noted)
-            self._taught += int((way.actions[done:reached] >= 0).sum())
-            if reached < steps:
-                by_verbs[reached] = self._taught_by(course.legs[reached])
+        while done < total:
+            reached = self._ahead(arrays, own, done, total, outcomes)
+            self._taught += int((arrays.actions[done:reached] >= 0).sum())
+            if reached < total:
+                by_verbs[reached] = self._taught_by(batch.steps[reached])
             done = reached + 1
-        scores, rows = np.clip(noted.scores, 0.0, 1.0), zip(way.first.tolist(), way.counts.tolist(), strict=True)
+        scores, rows = (
+            np.clip(outcomes.scores, 0.0, 1.0),
+            zip(arrays.first.tolist(), arrays.counts.tolist(), strict=True),
+        )
         return [by_verbs.get(t, scores[first : first + count]) for t, (first, count) in enumerate(rows)]
 
-    def _taught_by(self, leg: LogStep) -> FloatArray:
+    def _taught_by(self, step: LogStep) -> FloatArray:
         """One step of `teach_along`."""
-        if leg.action == DECIDE:
-            scores = self._decide(leg.context, 0).scores
+        if step.action == DECIDE:
+            scores = self._decide(step.context, 0).scores
             return _NO_SCORES if scores is None else np.clip(scores, 0.0, 1.0)
-        self.teach(leg.context, (leg.action, leg.told))
+        self.teach(step.context, (step.action, step.told))
         return _NO_SCORES
 
-    def _takes(self, course: LogBatch) -> BatchArrays | None:
+    def _takes(self, batch: LogBatch) -> BatchArrays | None:
         fades = isinstance(self._ridge, SqrtRidge) and self._ridge.keep < 1.0
-        return None if fades or course.labels or bool in course.told else super()._takes(course)
+        return None if fades or batch.labels or bool in batch.told else super()._takes(batch)
 
-    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
+    def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
         ridge, numbers, keys = self._ridge, self._numbers, self._keys
         if isinstance(ridge, SqrtRidge):
-            return follow_root(ridge.R, ridge.slots, ridge.used, numbers, keys, way, trip, begin, end, noted)
-        return follow_columns(ridge.D, self._marks, numbers, keys, way, trip, begin, end, noted)
+            return follow_root(ridge.R, ridge.slots, ridge.used, numbers, keys, arrays, own, begin, end, outcomes)
+        return follow_columns(ridge.D, self._marks, numbers, keys, arrays, own, begin, end, outcomes)
 
     def _note(self, decision: Decision) -> tuple[int, int]:
         if type(decision.action) is not int:
-            raise InvalidFeedback(f"the action is {decision.action!r}", "give the index of a candidate")
+            raise InvalidFeedback(f"the action is {decision.action!r}, not an index", "give the index of a candidate")
         return decision.action, decision.action  # its rewards are learnt without the greedy one
 
     def _as_decided(self, context: Any, number: int, action: int, greedy: int, chance: float | None) -> Decision:
@@ -443,12 +459,14 @@ class RewardLearner(BatchLearner):
         """Learn the reward of a known example: the answer is (action, reward)."""
         rows, mask = candidates(context, self.dim)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-            raise InvalidFeedback(f"the answer is {answer!r}", "give (action, reward): what was shown, and its reward")
+            raise InvalidFeedback(
+                f"the answer is {answer!r}", "give (action, reward): the candidate that was shown, and its reward"
+            )
         reward = as_reward(answer[1])
         self._hear(rows, chosen(answer[0], rows, mask), reward)
 
-    def _hear(self, rows: Rows, action: int, reward: float) -> None:
-        """Learn the reward of one row."""
+    def _hear(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
+        """Learn the reward of one row, of the decision of that number if it was one."""
         ridge, given = self._ridge, rows.offer or candidate_arrays(rows)
         if isinstance(ridge, SqrtRidge):
             if ridge.keep == 1.0:
@@ -465,7 +483,7 @@ class RewardLearner(BatchLearner):
         else:
             why = ridge.hear(given, action, reward, self._numbers[ROUNDS])
         if why != LEARNT:
-            _refuse(-1)
+            refuse(-1)
         self._numbers[ROUNDS] += 1.0
 
     def _make_space(self, given: CandidateArrays, row: int) -> None:
@@ -504,15 +522,15 @@ class RewardLearner(BatchLearner):
     def _predict(self, context: Any) -> int:
         rows, mask = candidates(context, self.dim)
         K = rows.shape[0]
-        action, greedy, _ = self._choose(candidate_arrays(rows), mask, 0, (np.empty(K), np.empty(K), np.empty(K)))
-        return greedy if action >= 0 else _refuse(action)
+        action, greedy, _ = self._choose(rows, mask, 0, (np.empty(K), np.empty(K), np.empty(K)))
+        return greedy if action >= 0 else refuse(action)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"rounds": self._numbers[: ROUNDS + 1], **self._ridge.arrays()}
 
     def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """A must have one of the forms that these settings can lead to: rows by need, or its diagonal."""
-        ridge, like = self._ridge, {**self._state()}
+        ridge, like = self._ridge, {**RewardLearner._state(self)}
         claimed = isinstance(ridge, SqrtRidge) and ridge.most is not None
         if claimed and "D" in state:
             like = {"rounds": like["rounds"], **ColumnRidge(self.dim, ridge.ridge, ridge.keep).arrays()}
@@ -528,7 +546,8 @@ class RewardLearner(BatchLearner):
         self._ridge.restore(state)
 
 
-def _refuse(why: int) -> NoReturn:
+def refuse(why: int) -> NoReturn:
+    """Say why a decision or a reward cannot be taken."""
     if why == TOO_MUCH:
         raise InvalidArgument("min_share times the number of candidates is above 1", "offer fewer, or lower min_share")
     raise NotFinite("the features lead to estimates that are not finite", "scale them down")

@@ -39,17 +39,20 @@ class LinUCB(RewardLearner):
         λ: the past fades by this factor with every reward, for rewards that drift; 1 forgets nothing.
     floor
         The share of the choices that is spread evenly over the candidates, so that each has a known propensity. 0: the
-        highest bound always, with propensity 1.
+        highest bound always, with propensity 1, or 1/m where m candidates are tied.
     min_share
         The least probability of each candidate; the larger of this and floor/K holds.
+    draw
+        Whether one of several candidates of equal bound is drawn, each as likely as the others; False: always the
+        first.
     seed
         Seeds the draws; a draw is a function of the decision's number.
 
     Notes
     -----
-    **Update** show argmax w·x_a + κ√(x_aᵀA⁻¹x_a), or with probability ``floor`` any; for the one shown A ← A + xxᵀ,
-    b ← b + rx, w = A⁻¹b. With forgetting: A ← λA + (1−λ)aI + xxᵀ, b ← λb + rx. Diagonal: with u = x/a,
-    w ← w + (r − w·x)·u/(1 + x·u), then a ← a + x².
+    **Update** show argmax w·x_a + κ√(x_aᵀA⁻¹x_a), ties drawn evenly, or with probability ``floor`` any; for the one
+    shown A ← A + xxᵀ, b ← b + rx, w = A⁻¹b. With forgetting: A ← λA + (1−λ)aI + xxᵀ, b ← λb + rx. Diagonal: with
+    u = x/a, w ← w + (r − w·x)·u/(1 + x·u), then a ← a + x².
     **Symbols** x_a: row a of ``context``, w·x_a: ``decision.scores``, κ√(·): ``decision.widths``, r: the feedback,
     argmax w·x_a: ``decision.greedy``, p_a: ``decision.propensities``.
     **Assumes** E[r] = w*·x for an unknown w*, and noise that is independent of the past.
@@ -58,8 +61,9 @@ class LinUCB(RewardLearner):
     **Cost** full: d² for each candidate, 2d² to learn (d³ with forgetting), d² memory; columns that were never met cost
     nothing. Diagonal: nnz.
     **Differs** one weight vector on joint features, not one for each arm. A is kept as a square root of its inverse,
-    so that no width comes out negative. The floor is ours; it costs that share of the reward, and lets other policies
-    be judged from the log. The printed κ has no default.
+    so that no width comes out negative. Ties, which the paper leaves open (equal to 1e-12 of the highest bound), are
+    drawn by (seed, decision number), and the propensity says so. The floor is ours; it costs that share of the reward,
+    and lets other policies be judged from the log. The printed κ has no default.
 
     Examples
     --------
@@ -88,8 +92,10 @@ class LinUCB(RewardLearner):
         forgetting: float = 1.0,
         floor: float = 0.02,
         min_share: float = 0.0,
+        draw: bool = True,
         seed: int = 0,
     ) -> None:
+        drawn = checks.flag("draw", draw, "say True or False")
         kappa = checks.number("width", width, "give a number >= 0, e.g. width=1.0", at_least=0.0)
         super().__init__(
             UCB,
@@ -99,7 +105,8 @@ class LinUCB(RewardLearner):
             forgetting=forgetting,
             floor=floor,
             min_share=min_share,
-            params={"width": kappa},
+            params={"width": kappa, "draw": drawn},
             seed=seed,
             width=kappa,
+            draw=drawn,
         )

@@ -54,8 +54,8 @@ class SquareCB(RewardLearner):
     **Bound** expected regret ≤ 1 + 4K√T/c + c√T·Reg/4, c = gamma, Reg the regret of the regression
     (`smidgen.bounds.squarecb`).
     **Cost** as `LinUCB`.
-    **Differs** γ_t grows with √t, so that no horizon is needed; the printed γ is √(KT/Reg). The regression is ridge
-    regression, not clipped.
+    **Differs** candidates of equal estimate (to 1e-12 of the highest) share the rest evenly. γ_t grows
+    with √t, so that no horizon is needed; the printed γ is √(KT/Reg). The regression is ridge regression, not clipped.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class SquareCB(RewardLearner):
         seed: int = 0,
     ) -> None:
         scale = checks.number("gamma", gamma, "give a number > 0, e.g. gamma=10.0", above=0.0)
-        drawn = checks.flag("draw", draw, "say True or False")
+        drawn = checks.flag("draw", draw, "give True or False")
         super().__init__(
             GAPS,
             dim=dim,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import NDArray
@@ -56,14 +57,14 @@ class ThompsonChoice(RewardLearner):
     **Bound** O(d·log T·√T) expected regret, if w* was drawn from the prior (`smidgen.bounds.thompson`).
     **Cost** as `LinUCB`, and M draws: M·K·d (full), M·nnz for each candidate (diagonal).
     **Differs** the paper shows the best of one draw. To draw one of M is the same, but now the propensity is known: it
-    is exact, given the draws, which belong to the decision. With floor=0 a candidate that is best in none of them has
-    propensity 0.
+    is exact, given the draws, which belong to the decision. Candidates that tie in a draw share it evenly.
+    With floor=0 a candidate that is best in none of them has propensity 0.
 
     Examples
     --------
     >>> import numpy as np, smidgen
     >>> banners = smidgen.Choice(np.eye(3))
-    >>> learner = smidgen.ThompsonChoice(dim=3, width=0.3)
+    >>> learner = smidgen.ThompsonChoice(dim=3)
     >>> for _ in range(200):
     ...     d = learner.decide(banners)
     ...     learner.learn(d, [0.2, 0.3, 0.6][d.action])
@@ -77,12 +78,15 @@ class ThompsonChoice(RewardLearner):
        2014.
     """
 
+    settings_version = 2
+    older_settings = MappingProxyType({1: {"ridge": 1.0, "width": 1.0}})
+
     def __init__(
         self,
         *,
         dim: int,
-        ridge: float = 1.0,
-        width: float = 1.0,
+        ridge: float = 0.1,
+        width: float = 0.1,
         samples: int = 100,
         covariance: str = "auto",
         forgetting: float = 1.0,
@@ -91,9 +95,9 @@ class ThompsonChoice(RewardLearner):
         draw: bool = True,
         seed: int = 0,
     ) -> None:
-        scale = checks.number("width", width, "give a number >= 0, e.g. width=1.0", at_least=0.0)
+        scale = checks.number("width", width, "give a number >= 0, e.g. width=0.1", at_least=0.0)
         count = checks.whole("samples", samples, "give the number of draws, at most 100,000", below=100_001)
-        drawn = checks.flag("draw", draw, "say True or False")
+        drawn = checks.flag("draw", draw, "give True or False")
         super().__init__(
             SAMPLES,
             dim=dim,

@@ -26,12 +26,11 @@ from smidgen.geometry.space import BALL
 from smidgen.learners.base import Learner, register
 from smidgen.learners.card import Card
 from smidgen.learners.coactive.taste import StyleShift, Taste
+from smidgen.learners.log_batch import FEWEST, take_steps
 from smidgen.optim import Additive, Rule
 from smidgen.optim.rules import RETRAINED, Program, as_direction, is_finite, memory_of, program_of, state_of
 from smidgen.structures import Choice, Clicks, Ranking, structured
 
-#: Fewer steps are taken by the verbs.
-FEWEST = 4
 _WHOLE = np.dtype(np.int64)
 
 
@@ -58,7 +57,7 @@ class RankingStep(NamedTuple):
 
 
 class RankingOutcomes(NamedTuple):
-    """What a learner made of a stretch.
+    """What a learner made of a batch.
 
     Attributes
     ----------
@@ -72,8 +71,8 @@ class RankingOutcomes(NamedTuple):
     weights: list[FloatArray]
 
 
-class _Columns(NamedTuple):
-    """A stretch as kernels read it."""
+class RankingArrays(NamedTuple):
+    """A batch as kernels read it."""
 
     X: FloatArray  # the documents of all steps, below one another
     starts: IntArray  # where those of each step begin, and where the last end
@@ -93,7 +92,7 @@ class RankingBatch:
     ----------
     steps
         The steps.
-    columns
+    arrays
         The same for kernels; None if they have no such form: rankings of dense rows, and answers that are rankings of
         all documents.
     deltas
@@ -104,45 +103,47 @@ class RankingBatch:
 
     def __init__(self, steps: Sequence[RankingStep]) -> None:
         self.steps = steps
-        self.columns = _columns(steps) if len(steps) >= FEWEST else None
-        self.deltas: FloatArray = np.empty((0, 0)) if self.columns is None else self.columns.deltas
+        self.arrays = _arrays(steps) if len(steps) >= FEWEST else None
+        self.deltas: FloatArray = np.empty((0, 0)) if self.arrays is None else self.arrays.deltas
         self.lengths: FloatArray = np.empty(0)
-        if self.columns is not None:
-            self.lengths = longest_of_each(self.columns.X, self.columns.starts)[self.columns.answers >= 0]
+        if self.arrays is not None:
+            self.lengths = longest_of_each(self.arrays.X, self.arrays.starts)[self.arrays.answers >= 0]
 
 
-def follow(learner: Coactive, stretch: RankingBatch, numbers: Sequence[int], trace: bool = True) -> RankingOutcomes:
-    """Let a learner decide and learn along a stretch: what the verbs do, bit for bit.
+def follow(learner: Coactive, batch: RankingBatch, numbers: Sequence[int], trace: bool = True) -> RankingOutcomes:
+    """Let a learner decide and learn along a batch: what the verbs do, bit for bit.
 
     Parameters
     ----------
-    learner, stretch
+    learner, batch
         Who, along what.
     numbers
         The numbers of the decisions that the answers are about, in order.
     trace
         Whether orders and weights are wanted.
     """
-    steps, c = stretch.steps, stretch.columns
-    program = None if c is None or c.X.shape[1] != learner.dim else form_of(learner)
-    out, at, start = RankingOutcomes([], []), 0, 0
-    while start < len(steps):
-        end = start
-        if c is not None and program is not None and (learner._guard is None or learner._guard.settled):
-            found = _ahead(learner, program, c, start, stretch.lengths[at:], numbers[at:], out if trace else None)
-            end, program = (start, None) if found is None else (found, program)
-            at += int((c.answers[start:end] >= 0).sum())
-        if end == start:
-            step, end = steps[start], start + 1
-            if not step.answered:
-                out.orders.append(learner.decide(step.context).action)
-            else:
-                out.weights.append(learner.weights)
-                made = step.decision or decision_of(learner, step.context, step.shown, numbers[at])
-                learner.learn(made, step.better)
-                at += 1
-        start = end
-    return out
+    outcomes, steps = RankingOutcomes([], []), batch.steps
+    answered = np.array([step.answered for step in steps], bool)
+    every = np.empty(len(steps), np.int64)
+    every[answered] = numbers
+    every[~answered] = learner.decisions + np.arange(1, len(steps) - len(numbers) + 1)
+
+    def verb(t: int) -> None:
+        step = steps[t]
+        if not step.answered:
+            outcomes.orders.append(learner.decide(step.context).action)
+            return
+        outcomes.weights.append(learner.weights)
+        learner.learn(step.decision or decision_of(learner, step.context, step.shown, int(every[t])), step.better)
+
+    arrays = batch.arrays
+    program = None if arrays is None or arrays.X.shape[1] != learner.dim else form_of(learner)
+    if arrays is None or program is None:
+        take_steps(learner, answered, every, None, lambda: batch.lengths, verb)
+    else:
+        kernel = _Kernel(learner, program, arrays, outcomes if trace else None)
+        take_steps(learner, answered, every, kernel.ahead, lambda: batch.lengths, verb)
+    return outcomes
 
 
 def form_of(learner: Coactive) -> Program | None:
@@ -153,47 +154,36 @@ def form_of(learner: Coactive) -> Program | None:
     return None if program is None or program.kind == RETRAINED or program.region.kind != BALL else program
 
 
-def _ahead(
-    learner: Coactive,
-    program: Program,
-    c: _Columns,
-    start: int,
-    lengths: FloatArray,
-    numbers: Sequence[int],
-    out: RankingOutcomes | None,
-) -> int | None:
-    """Go on in compiled code for as long as the guard bounds nothing; returns where the verbs take over.
+class _Kernel:
+    """The steps of a batch in compiled code: several at once, or, after one that failed, none."""
 
-    None: here, and for all that follows. Nothing has changed if they take over here.
-    """
-    guard, seen = learner._guard, None
-    answers = np.flatnonzero(c.answers[start:] >= 0)
-    count = len(answers)
-    if guard is not None:
-        count, seen = guard.unbounded(lengths)
-    end = len(c.answers) if count == len(answers) else start + int(answers[count])
-    if end - start < FEWEST:
-        return start
-    state = learner._state()
-    m = memory_of(state, learner.weights, learner.decisions)
-    places = c.starts[start : end + 1]
-    orders = np.empty(places[-1] - places[0] if out is not None else 0, np.int64)
-    weights = np.empty((count if out is not None else 0, learner.dim))
-    if follow_columns(c, start, end, program, m, orders, weights) < end or not is_finite(m):
-        return None
-    learner._restore(state_of(m, state))
-    learner._decided = max(learner._decided + end - start - count, *numbers[:count], 0)
-    for number in numbers[:count]:
-        learner._learnt.add(number)
-    if guard is not None and seen is not None:
-        guard.passed(seen)
-    if out is not None:
-        orders.setflags(write=False)
-        cuts = (places - places[0]).tolist()
-        decided = np.flatnonzero(c.answers[start:end] < 0).tolist()
-        out.orders.extend(orders[cuts[i] : cuts[i + 1]] for i in decided)
-        out.weights.extend(weights)
-    return end
+    def __init__(
+        self, learner: Coactive, program: Program, arrays: RankingArrays, outcomes: RankingOutcomes | None
+    ) -> None:
+        self._learner, self._arrays, self._outcomes = learner, arrays, outcomes
+        self._program: Program | None = program
+
+    def ahead(self, start: int, end: int) -> int:
+        """Take the steps start … end − 1; returns the end, or the start, where nothing has changed."""
+        if self._program is None or end - start < FEWEST:
+            return start
+        learner, arrays, out = self._learner, self._arrays, self._outcomes
+        answers = arrays.answers[start:end]
+        state = learner._state()
+        m = memory_of(state, learner.weights, learner.decisions)
+        places = arrays.starts[start : end + 1]
+        orders = np.empty(places[-1] - places[0] if out is not None else 0, np.int64)
+        weights = np.empty((int((answers >= 0).sum()) if out is not None else 0, learner.dim))
+        if follow_columns(arrays, start, end, self._program, m, orders, weights) < end or not is_finite(m):
+            self._program = None
+            return start
+        learner._restore(state_of(m, state))
+        if out is not None:
+            orders.setflags(write=False)
+            cuts = (places - places[0]).tolist()
+            out.orders.extend(orders[cuts[i] : cuts[i + 1]] for i in np.flatnonzero(answers < 0).tolist())
+            out.weights.extend(weights)
+        return end
 
 
 def decision_of(learner: Coactive, context: Any, order: Any, number: int) -> Decision:
@@ -203,7 +193,7 @@ def decision_of(learner: Coactive, context: Any, order: Any, number: int) -> Dec
     )
 
 
-def _columns(steps: Sequence[RankingStep]) -> _Columns | None:
+def _arrays(steps: Sequence[RankingStep]) -> RankingArrays | None:
     contexts = [step.context for step in steps]
     if set(map(type, contexts)) != {Ranking}:
         return None
@@ -230,7 +220,7 @@ def _columns(steps: Sequence[RankingStep]) -> _Columns | None:
             X, starts, where, np.concatenate(discounts), _starts(discounts), better, shown, deltas
         ):
             return None
-    return _Columns(X, starts, answers, deltas)
+    return RankingArrays(X, starts, answers, deltas)
 
 
 def _starts(arrays: Sequence[Any]) -> IntArray:
@@ -291,16 +281,16 @@ class Coactive(Learner):
 
     @property
     def compiled(self) -> bool:
-        """Whether `follow` goes by kernels, where the stretch has a form for them."""
+        """Whether `follow` goes by kernels, where the batch has a form for them."""
         return form_of(self) is not None
 
-    def follow(self, stretch: RankingBatch, numbers: Sequence[int], *, trace: bool = True) -> RankingOutcomes:
-        """Decide and learn along a stretch of a log (`smidgen.learners.coactive.base`).
+    def follow(self, batch: RankingBatch, numbers: Sequence[int], *, trace: bool = True) -> RankingOutcomes:
+        """Decide and learn along a batch of a log (`smidgen.learners.coactive.base`).
 
         ``numbers`` are those of the decisions that the answers are about; ``trace``: whether orders and weights are
         wanted.
         """
-        return follow(self, stretch, numbers, trace=trace)
+        return follow(self, batch, numbers, trace=trace)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         self._learn(self._decide(context, number), answer)
@@ -445,7 +435,7 @@ class CoactiveLearner(Coactive):
 
 
 def _step(decision: Decision, feedback: Any) -> RankingStep:
-    """An answer as a step of a stretch; what the verb refuses stays as it is."""
+    """An answer as a step of a batch; what the verb refuses stays as it is."""
     better = feedback
     if type(feedback) is Clicks:
         with suppress(SmidgenError):
@@ -457,7 +447,8 @@ def better_than(decision: Decision, clicks: Clicks) -> Any:
     """The better ranking that clicks on a decision stand for."""
     if not isinstance(decision.context, Ranking):
         raise InvalidFeedback(
-            f"the feedback is {clicks!r} and nothing was ranked", "give the better object; clicks are for rankings"
+            f"the feedback is {clicks!r} and the decision is not a ranking",
+            "give the preferred object; clicks need rankings",
         )
     return clicks.better(decision.action)
 
@@ -497,7 +488,7 @@ def difference(context: Any, better: Any, shown: Any, dim: int) -> FloatArray:
     if known is None:
         raise DecisionMismatch(
             f"the decision's context is a {kind.__name__} without phi",
-            "give the decision as decide made it",
+            "pass the decision as decide returned it",
         )
     known.check_dim(dim)
     return as_direction(known.difference(better, shown), dim)

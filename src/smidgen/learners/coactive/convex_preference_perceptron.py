@@ -62,6 +62,6 @@ class ConvexPreferencePerceptron(Coactive):
     """
 
     def __init__(self, *, dim: int, radius: float, lipschitz: float = 1.0, seed: int = 0) -> None:
-        G = checks.number("lipschitz", lipschitz, "leave it out for 1.0, the linear loss", above=0.0)
+        G = checks.number("lipschitz", lipschitz, "omit it for 1.0, the linear loss", above=0.0)
         rule = Gradient(space=Ball(dim=dim, radius=radius), scale=G)
         super().__init__(rule, params={"dim": rule.dim, "radius": rule.space.radius, "lipschitz": G}, seed=seed)

@@ -103,8 +103,8 @@ class DuelingBandit(Learner):
 
     def __init__(self, *, dim: int, explore: float = 1.0, step: float = 0.1, seed: int = 0) -> None:
         self.dim = checks.dimension(dim)
-        self._explore = checks.number("explore", explore, "leave it out for 1.0", above=0.0)
-        self._step = checks.number("step", step, "leave it out for 0.1", above=0.0)
+        self._explore = checks.number("explore", explore, "omit it for 1.0", above=0.0)
+        self._step = checks.number("step", step, "omit it for 0.1", above=0.0)
         params = {"dim": self.dim, "explore": self._explore, "step": self._step}
         super().__init__(params=params, seed=seed)
         self._w: FloatArray = np.zeros(self.dim)
@@ -140,15 +140,18 @@ class DuelingBandit(Learner):
     def _learn(self, decision: Decision, feedback: Any) -> None:
         u = decision.perturbation
         if u is None or u.shape != (self.dim,):
-            raise DecisionMismatch(f"decision {decision.id} has no direction of {self.dim} features", "give it whole")
+            raise DecisionMismatch(
+                f"decision {decision.id} has no direction of {self.dim} features",
+                "pass the decision as decide returned it",
+            )
         rival_wins = _duel_won(decision, feedback) if isinstance(decision.context, Ranking) else _second(feedback)
         if rival_wins:
             self._w = moved(self._w, u, self._step)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         raise NotTeachable(
-            "a DuelingBandit cannot be taught: it moves only where a direction that it has drawn wins a duel",
-            "teach a PreferencePerceptron, or let it decide and learn",
+            "a DuelingBandit cannot be taught: it learns only from duels that it drew itself",
+            "teach a PreferencePerceptron, or call decide and learn",
         )
 
     def _predict(self, context: Any) -> Any:
@@ -189,7 +192,10 @@ def _duel_won(decision: Decision, feedback: Any) -> bool:
     context, teams = decision.context, decision.teams
     shown = context.check(decision.action)
     if teams is None or teams.shape != shown.shape:
-        raise DecisionMismatch(f"decision {decision.id} does not say who contributed what", "give it whole")
+        raise DecisionMismatch(
+            f"decision {decision.id} lacks the contributions of the two rankings",
+            "pass the decision as decide returned it",
+        )
     sides = writable(np.asarray(teams, dtype=np.int64))
     if type(feedback) is Clicks:
         better_than(decision, feedback)  # refuses documents that were not shown
@@ -202,6 +208,6 @@ def _duel_won(decision: Decision, feedback: Any) -> bool:
 def _second(feedback: Any) -> bool:
     if not isinstance(feedback, (bool, int, np.integer, np.bool_)) or feedback not in (0, 1):
         raise InvalidFeedback(
-            f"the feedback on a pair is {feedback!r}", "say 0 (the first is better) or 1 (the second)"
+            f"the feedback on a pair is {feedback!r}", "give 0 (the first is preferred) or 1 (the second)"
         )
     return bool(feedback)

@@ -121,7 +121,7 @@ class Retrained(Rule):
     Card(
         loop=("rank", "choose"),
         feedback=("better", "clicks"),
-        not_served="it fits all feedback anew, for seconds",
+        not_served="it fits all feedback again, for seconds",
         paper=f"{PAPER}, Sec. 6.2.5; Joachims 2002",
         bound="none",
         cost="argmax + 2 φ; now and then an SVM on all pairs",

@@ -99,10 +99,10 @@ class Taste:
         """Take over what `notes` gave."""
         given = notes.get("taste", {})
         if not isinstance(given, dict) or len(given) > _MOST:
-            raise InvalidRecord("the saved taste is not what was counted", "give what Learner.save wrote")
+            raise InvalidRecord("the saved taste is not a table of counts", "use a file that Learner.save wrote")
         counted = {name: _whole(np.array(row, np.float64)) for name, row in given.items()}
         if not all(row.shape == (_COLUMNS,) and np.isfinite(row).all() for row in counted.values()):
-            raise InvalidRecord("the saved taste is not what was counted", "give what Learner.save wrote")
+            raise InvalidRecord("the saved taste is not a table of counts", "use a file that Learner.save wrote")
         self._counted = {name: row.tolist() for name, row in counted.items()}
 
 

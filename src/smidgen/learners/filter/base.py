@@ -122,8 +122,8 @@ class Filter(Learner):
         relevant = _as_relevant(feedback)
         if not decision.action and not self.sees_everything:
             raise InvalidFeedback(
-                f"decision {decision.id} dropped its item, and a dropped item has no label",
-                "give feedback on what was forwarded only",
+                f"decision {decision.id} dropped its item, so its label is not known",
+                "give feedback on forwarded items only",
             )
         self._hear(decision, relevant)
 
@@ -160,7 +160,7 @@ class FullInformationFilter(Filter):
 
 def _as_relevant(feedback: Any) -> bool:
     if feedback is not True and feedback is not False and not isinstance(feedback, np.bool_):
-        raise InvalidFeedback(f"the feedback is {feedback!r}", "say True (relevant) or False")
+        raise InvalidFeedback(f"the feedback is {feedback!r}", "give True (relevant) or False")
     return bool(feedback)
 
 

@@ -95,22 +95,22 @@ def make_estimator(
     """The estimator, and the settings that lead to it again; with a constant it holds one more feature."""
     start = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
     keep = checks.number("forgetting", forgetting, "give a number in (0, 1]; 1 forgets nothing", above=0.0, at_most=1.0)
-    size = None if window is None else checks.whole("window", window, "leave it out to keep everything")
+    size = None if window is None else checks.whole("window", window, "omit it to keep everything")
     if covariance is not None:
         checks.one_of("covariance", covariance, {"full": 0, "diagonal": 0, "dual": 0, "kernel": 0})
     if kernel is not None and not isinstance(kernel, str) and not callable(kernel):
         raise InvalidArgument(f"kernel is {kernel!r}", "give a name or a function k(X, Z) -> Gram matrix")
     kernel_params = checks.mapping("kernel_params", kernel_params, "give e.g. {'gamma': 0.5}")
     if kernel is not None and covariance not in (None, "kernel"):
-        raise InvalidArgument(f"a kernel was given with covariance={covariance!r}", "leave covariance out")
+        raise InvalidArgument(f"a kernel was given with covariance={covariance!r}", "omit covariance")
     if kernel_params and kernel is None:
-        raise InvalidArgument("kernel_params was given without a kernel", "say kernel='rbf'")
+        raise InvalidArgument("kernel_params was given without a kernel", "give kernel='rbf'")
     form = covariance or _form(dim, kernel, keep, size)
     checks.one_of("covariance", form, {"full": 0, "diagonal": 0, "dual": 0, "kernel": 0})
     if keep < 1.0 and form != "full":
         raise InvalidArgument(f"forgetting={keep:g} was given with covariance={form!r}", "use 'full', or a window")
     if size is not None and form != "dual":
-        raise InvalidArgument(f"a window was given with covariance={form!r}", "leave covariance out, or say 'dual'")
+        raise InvalidArgument(f"a window was given with covariance={form!r}", "omit covariance, or give 'dual'")
     params: dict[str, Any] = {"a": start, "covariance": form}
     if form == "kernel":
         params |= {"kernel": kernel or "rbf", "kernel_params": dict(kernel_params or {})}
@@ -194,7 +194,7 @@ class _RidgeState:
         """The weights w = A⁻¹b, without the `intercept`; a kernel filter has none, see `support`."""
         weights = self._ridge.weights
         if weights is None:
-            raise NoWeights("a kernel filter has no weights in feature space", "look at learner.support")
+            raise NoWeights("a kernel filter has no weights in feature space", "use learner.support")
         return weights[: self.dim]
 
     @property
@@ -211,7 +211,7 @@ class _RidgeState:
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Of a kernel filter: the examples learnt from, and their coefficients."""
         if not isinstance(self._ridge, KernelRidge):
-            raise NoWeights("only a kernel filter has support examples", "look at learner.weights")
+            raise NoWeights("only a kernel filter has support examples", "use learner.weights")
         return self._ridge.dual.points.copy(), self._ridge.dual.coefficients[0].copy()
 
     def _state(self) -> dict[str, NDArray[Any]]:
@@ -322,7 +322,7 @@ class RidgeFil(_RidgeState, Filter):
         self.dim = checks.dimension(dim)
         self._c = checks.number("c", c, "give a number >= 0, e.g. c=5.0", at_least=0.0)
         self._rule = RULES[checks.one_of("explore", explore, RULES)]
-        chosen = None if constant is None else checks.flag("constant", constant, "say True or False, or leave it out")
+        chosen = None if constant is None else checks.flag("constant", constant, "give True or False, or omit it")
         self._constant = explore != "paper" if chosen is None else chosen
         ridge = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
         given = (self.dim, RIDGES[explore] * ridge, covariance, kernel, kernel_params, forgetting, window)
@@ -421,7 +421,7 @@ class RidgeFull(_RidgeState, FullInformationFilter):
         seed: int = 0,
     ) -> None:
         self.dim = checks.dimension(dim)
-        self._constant = checks.flag("constant", constant, "say True or False")
+        self._constant = checks.flag("constant", constant, "give True or False")
         given = (self.dim, a, covariance, kernel, kernel_params, forgetting, window)
         self._ridge, params = make_estimator(*given, self._constant)
         self._heard = np.zeros(1)

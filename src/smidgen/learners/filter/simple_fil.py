@@ -103,7 +103,7 @@ class SimpleFil(Filter):
     @property
     def weights(self) -> FloatArray:
         """There are none."""
-        raise NoWeights("SimpleFil looks at no features and has no weights", "look at learner.estimate")
+        raise NoWeights("SimpleFil uses no features and has no weights", "use learner.estimate")
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"memory": self._memory}

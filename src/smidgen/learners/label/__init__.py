@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # written by `make listings`
     from smidgen.learners.label.banditron import Banditron
     from smidgen.learners.label.confidit import Confidit
     from smidgen.learners.label.hinge_confidit import HingeConfidit
+    from smidgen.learners.label.label_bank import LabelBank
     from smidgen.learners.label.multiclass_perceptron import MulticlassPerceptron
     from smidgen.learners.label.second_order_perceptron import SecondOrderPerceptron
 
@@ -21,6 +22,7 @@ __all__ = [
     "Banditron",
     "Confidit",
     "HingeConfidit",
+    "LabelBank",
     "LabelHistory",
     "LabelLearner",
     "MulticlassPerceptron",

@@ -62,7 +62,7 @@ class Banditron(PlainLabelLearner):
     **Assumes** nothing of the labels; unit-length features in the analysis.
     **Bound** expected mistakes exceed the comparator's hinge loss by O(T^{2/3}) with γ = T^{-1/3} (Kakade et al. 2008).
     **Cost** K·nnz to decide, at most 2·nnz to learn. Memory K·dim.
-    **Differs** not at all.
+    **Differs** not at all. Ties go to the first: the printed P(ŷ) is that of one ỹ, and γ/K shows the others.
 
     Examples
     --------
@@ -112,7 +112,9 @@ class Banditron(PlainLabelLearner):
         action = self._classes.index(decision.action)
         greedy = self._classes.index(decision.greedy) if decision.greedy is not decision.action else action
         if p is None or not 0.0 < p <= 1.0:
-            raise DecisionMismatch(f"decision {decision.id} has the propensity {p}", "give it as decide made it")
+            raise DecisionMismatch(
+                f"decision {decision.id} has the propensity {p}", "pass the decision as decide returned it"
+            )
         banditron_update(self._W, row.indices, row.values, action, greedy, right, p)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
@@ -121,11 +123,11 @@ class Banditron(PlainLabelLearner):
         greedy = score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
         banditron_update(self._W, row.indices, row.values, true, greedy, True, 1.0)
 
-    def _takes(self, course: LogBatch) -> BatchArrays | None:
-        return None if float in course.told else super()._takes(course)
+    def _takes(self, batch: LogBatch) -> BatchArrays | None:
+        return None if float in batch.told else super()._takes(batch)
 
-    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
-        return banditron_follow(self._W, self.n_classes, self._gamma, self._key, way, trip, begin, end, noted)
+    def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
+        return banditron_follow(self._W, self.n_classes, self._gamma, self._key, arrays, own, begin, end, outcomes)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         banditron_stream(self._W, self.n_classes, self._gamma, self._key, stream, first, shown)

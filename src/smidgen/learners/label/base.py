@@ -77,11 +77,15 @@ class Classes:
             try:
                 taken = label in known
             except TypeError as error:
-                raise InvalidArgument(f"the label {label!r} is not hashable", "use strings, ints or tuples") from error
+                hint = "use strings, ints or tuples"
+                if isinstance(label, (list, set)):
+                    several = ", ".join(map(checks.shown, list(label)[:3])) + (", …" if len(label) > 3 else "")
+                    hint = f"give labels as separate arguments: add_classes({several}), or add_classes(*labels)"
+                raise InvalidArgument(f"the label {checks.shown(label)} is not hashable", hint) from error
             if label != label:
                 raise InvalidArgument(f"the label {label!r} is not equal to itself", "use strings, ints or tuples")
             if taken:
-                raise InvalidArgument(f"the label {label!r} is there already", "announce each label once")
+                raise InvalidArgument(f"the label {label!r} is already known", "add each label once")
             known.add(label)
         for label in plain:
             self._index[label] = len(self.labels)
@@ -100,10 +104,9 @@ class Classes:
         except TypeError:
             found = None
         if found is None:
-            shown = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self) > 8 else "")
             raise InvalidFeedback(
-                f"the label is {label!r} and is not one of {shown}",
-                "announce a new class with learner.add_classes first",
+                f"the label is {checks.shown(label)}, which is not one of the {len(self)} labels",
+                f"{checks.suggest(label, self.labels)}; add_classes adds a new one",
             )
         return found
 
@@ -151,15 +154,16 @@ class LabelLearner(BatchLearner):
         dim: int,
         n_classes: int | None,
         labels: Sequence[Hashable] | None,
-        dtype: str,
+        dtype: str | None,
         params: Mapping[str, Any],
         seed: int,
     ) -> None:
         self.dim = checks.dimension(dim)
         self._classes = Classes(n_classes, labels)
-        self._dtype = DTYPES[checks.one_of("dtype", dtype, DTYPES)]
+        self._dtype = DOUBLE if dtype is None else DTYPES[checks.one_of("dtype", dtype, DTYPES)]
         named = {"labels": list(self._classes.labels)} if self._classes.named else {"n_classes": len(self._classes)}
-        super().__init__(params={"dim": self.dim, **named, "dtype": dtype, **params}, seed=seed)
+        numbers = {} if dtype is None else {"dtype": dtype}  # None: it has no such argument
+        super().__init__(params={"dim": self.dim, **named, **numbers, **params}, seed=seed)
 
     @property
     def n_classes(self) -> int:
@@ -211,7 +215,7 @@ class LabelLearner(BatchLearner):
         if feedback not in (None, self.feedback):
             raise InvalidArgument(
                 f"feedback is {feedback!r} and a {type(self).__name__} takes {self.feedback!r}",
-                f"leave it out, or use a learner of {feedback} feedback",
+                f"omit it, or use a learner of {feedback} feedback",
             )
         csr = as_stream(X, self.dim, self._dtype)
         truth = self._classes.indices(y)
@@ -220,7 +224,7 @@ class LabelLearner(BatchLearner):
         histories = []
         for _ in range(checks.whole("epochs", epochs, "give the number of passes")):
             order = np.arange(len(truth))
-            if checks.flag("shuffle", shuffle, "say True or False"):
+            if checks.flag("shuffle", shuffle, "give True or False"):
                 np.random.default_rng([self._seed, self._decided]).shuffle(order)
             actions, greedy = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
             self._play((*csr, truth, order), self._decided + 1, (actions, greedy))
@@ -266,15 +270,15 @@ class LabelLearner(BatchLearner):
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
         labels = notes["labels"]
         if not isinstance(labels, list) or labels[: self.n_classes] != self._classes.labels:
-            raise InvalidRecord("the labels are not those of the settings", "give what save wrote")
+            raise InvalidRecord("the labels are not those of the settings", "use a file that Learner.save wrote")
         if len(labels) > self.n_classes:
             self.add_classes(*labels[self.n_classes :])
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST)
 
-    def _takes(self, course: LogBatch) -> BatchArrays | None:
-        return super()._takes(course) if course.labels and self._dtype == DOUBLE else None
+    def _takes(self, batch: LogBatch) -> BatchArrays | None:
+        return super()._takes(batch) if batch.labels and self._dtype == DOUBLE else None
 
     def _note(self, decision: Decision) -> tuple[int, int]:
         action = self._classes.index(decision.action)
@@ -292,6 +296,7 @@ class LabelLearner(BatchLearner):
         scores: FloatArray | None,
         propensity: float | None = None,
         widths: FloatArray | None = None,
+        propensities: FloatArray | None = None,
     ) -> Decision:
         label = self._classes.labels
         return Decision(
@@ -303,6 +308,7 @@ class LabelLearner(BatchLearner):
             context=row,
             explored=action != greedy,
             propensity=propensity,
+            propensities=propensities,
             scores=scores,
             widths=widths,
         )
@@ -321,7 +327,7 @@ class LabelLearner(BatchLearner):
             return feedback
         if not isinstance(feedback, np.bool_):
             raise InvalidFeedback(
-                f"the feedback is {feedback!r} and must be True (the label was right) or False",
+                f"the feedback is {feedback!r} and must be True (the label was correct) or False",
                 "compare the label with the truth, or use a full-information learner to give the label itself",
             )
         return bool(feedback)

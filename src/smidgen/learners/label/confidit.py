@@ -24,7 +24,7 @@ from smidgen._core.confidit import (
     stream_diagonal,
     stream_full,
 )
-from smidgen._core.label import scores_by_class, scores_by_feature
+from smidgen._core.label import scores_by_class, scores_by_feature, tie_shares
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
@@ -130,6 +130,8 @@ class Confidit(LabelLearner):
     **Differs** eq. 12 misprints the start of A. Step 8 with diagonal A, to the letter (``update="printed"``), does
     not shrink the step by how well the other features know already, and on text it does not reach the printed
     results; the residual form, which is what full A amounts to, does. Both are here.
+    The argmax leaves ties open: one of the m labels whose Δ̂ + ε equal the highest to 1e-12 of it is drawn by (seed,
+    decision number), with ``propensity`` 1/m.
 
     Examples
     --------
@@ -175,25 +177,27 @@ class Confidit(LabelLearner):
         if isinstance(eta, str) and not theory:
             raise InvalidArgument(f"eta is {eta!r}", "give a number (eq. 11) or 'theory' (eq. 9)")
         if approximation is not None and not theory:
-            raise InvalidArgument("approximation was given with a fixed eta", "say eta='theory' (eq. 10)")
+            raise InvalidArgument("approximation was given with a fixed eta", "give eta='theory' (eq. 10)")
         checks.one_of("covariance", covariance, {"diagonal": 0, "full": 0, "kernel": 0})
         checks.one_of("update", update, {"residual": 0, "printed": 0})
         if update == "printed" and covariance != "diagonal":
-            raise InvalidArgument(f"update='printed' was given with covariance={covariance!r}", "it is for 'diagonal'")
+            raise InvalidArgument(
+                f"update='printed' was given with covariance={covariance!r}", "give covariance='diagonal'"
+            )
         if covariance != "kernel" and (kernel is not None or kernel_params):
-            raise InvalidArgument(f"a kernel was given with covariance={covariance!r}", "say covariance='kernel'")
+            raise InvalidArgument(f"a kernel was given with covariance={covariance!r}", "give covariance='kernel'")
         if covariance == "kernel" and dtype != "float64":
-            raise InvalidArgument(f"dtype is {dtype!r} with covariance='kernel'", "leave it out: kernels use float64")
+            raise InvalidArgument(f"dtype is {dtype!r} with covariance='kernel'", "omit it: kernels use float64")
         self._s = Settings(
             alpha=checks.number("alpha", alpha, "give a number in (-1, 1]", above=-1.0, at_most=1.0),
             eta=0.0 if theory else checks.number("eta", eta, "give a number >= 0, or 'theory'", at_least=0.0),
             theory=theory,
             norm_bound=checks.number("norm_bound", norm_bound, "give a bound on ‖U‖", at_least=0.0),
             delta=checks.number("delta", delta, "give a probability in (0, 1]", above=0.0, at_most=1.0),
-            project=checks.flag("project", project, "say True or False"),
+            project=checks.flag("project", project, "give True or False"),
             printed=update == "printed",
         )
-        self._normalize = checks.flag("normalize", normalize, "say True or False")
+        self._normalize = checks.flag("normalize", normalize, "give True or False")
         params: dict[str, Any] = {"alpha": self._s.alpha, "eta": eta, "covariance": covariance}
         params |= {"update": update} if covariance == "diagonal" else {}
         params |= {"norm_bound": self._s.norm_bound, "delta": self._s.delta} if theory else {}
@@ -240,28 +244,39 @@ class Confidit(LabelLearner):
         if number not in table:
             raise InvalidArgument(f"version is {number!r}", "choose 1, 2, 3, 4 or 5 (Table 2)")
         if clash := sorted(settings.keys() & table[number].keys()):
-            raise InvalidArgument(f"version {number} fixes {', '.join(clash)}", "leave them out, or use Confidit(…)")
+            raise InvalidArgument(f"version {number} sets {', '.join(clash)} itself", "omit them, or use Confidit(…)")
         return cls(dim=dim, n_classes=n_classes, **table[number], **settings)
 
     def _decide(self, context: Any, number: int) -> Decision:
         row, K = self._row(context), self.n_classes
         scores, eps = np.empty(K), np.empty(K)  # unpacking one array of two rows takes 3.5 times as long
-        action, greedy = self._choose(row, number, scores, eps)
-        self._latest = decision = self._record(number, row, action, greedy, scores, None, eps)
+        (action, greedy, tied), widths = self._choose(row, number, scores, eps)
+        chance, every = None, None
+        if tied > 1:
+            chance, every = 1.0 / tied, np.empty(K)
+            shifts = self._numbers[SHIFTS : SHIFTS + K]
+            tie_shares(scores + shifts * widths[:K] + eps, 0.0, every)
+        self._latest = decision = self._record(number, row, action, greedy, scores, chance, eps, every)
         return decision
 
-    def _choose(self, row: Row, number: int, scores: FloatArray, eps: FloatArray) -> tuple[int, int]:
-        """ŷ and ỹ, with the scores and ε of every class. The moments stay ready for learning, but of number 0."""
+    def _choose(self, row: Row, number: int, scores: FloatArray, eps: FloatArray) -> tuple[tuple[int, int, int], Block]:
+        """ŷ, ỹ and how many are tied, and the widths, with the scores and ε of every class.
+
+        The moments stay ready for learning, but of number 0.
+        """
         state, idx, val = self._state_of, row.indices, row.values
         numbers = self._numbers if number else self._numbers.copy()
         if isinstance(state, DiagonalClasses):
             moments = state.moments if number else np.empty_like(state.moments)
-            return decide_diagonal(state.S, idx, val, numbers, number, moments, scores, eps)
+            made = decide_diagonal(state.S, idx, val, numbers, self._key, number, moments, scores, eps)
+            return made, moments[1]
         if isinstance(state, FullClasses):
             scratch = (state.moments, state.products)
             scratch = scratch if number else (np.empty_like(state.moments), np.empty_like(state.products))
-            return decide_full(state.W, state.B, idx, val, numbers, number, *scratch, scores, eps)
-        return show(self._dual_moments(state, row)[0], self._s, numbers, scores, eps)
+            made = decide_full(state.W, state.B, idx, val, numbers, self._key, number, *scratch, scores, eps)
+            return made, scratch[0][1]
+        dual = self._dual_moments(state, row)[0]
+        return show(dual, self._s, numbers, self._key, number, scores, eps), dual[1]
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
@@ -329,7 +344,7 @@ class Confidit(LabelLearner):
         return out
 
     def _predict(self, context: Any) -> Any:
-        _, greedy = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
+        (_, greedy, _), _ = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
         return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
@@ -339,13 +354,13 @@ class Confidit(LabelLearner):
             row_scales(values, starts, scales)
         return scales
 
-    def _takes(self, course: LogBatch) -> BatchArrays | None:
-        if isinstance(self._state_of, DualClasses) or (known := super()._takes(course)) is None:
+    def _takes(self, batch: LogBatch) -> BatchArrays | None:
+        if isinstance(self._state_of, DualClasses) or (known := super()._takes(batch)) is None:
             return None
-        return course.unit(row_scales) if self._normalize and not course.kept else known
+        return batch.unit(row_scales) if self._normalize and not batch.kept else known
 
-    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
-        state, along = self._state_of, (self.n_classes, self._numbers, self._key, way, trip, begin, end, noted)
+    def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
+        state, along = self._state_of, (self.n_classes, self._numbers, self._key, arrays, own, begin, end, outcomes)
         self._numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
             reached = follow_diagonal(state.S, *along)
@@ -377,14 +392,14 @@ class Confidit(LabelLearner):
     def weights(self) -> FloatArray:
         """The weights, one row per class; a kernel learner has none, see `support`."""
         if isinstance(self._state_of, DualClasses):
-            raise NoWeights("a kernel learner has no weights in feature space", "look at learner.support")
+            raise NoWeights("a kernel learner has no weights in feature space", "use learner.support")
         return self._state_of.weights(self.n_classes)
 
     @property
     def support(self) -> tuple[FloatArray, FloatArray]:
         """Of a kernel learner: the examples learnt from, and their coefficients, one row per class."""
         if not isinstance(self._state_of, DualClasses):
-            raise NoWeights("only a kernel learner has support examples", "look at learner.weights")
+            raise NoWeights("only a kernel learner has support examples", "use learner.weights")
         return self._state_of.points.copy(), self._state_of.coefficients[: self.n_classes].copy()
 
     @property

@@ -23,14 +23,14 @@ from smidgen._core.hinge import (
     stream_diagonal,
     stream_full,
 )
-from smidgen._core.label import scores_by_class, scores_by_feature
+from smidgen._core.label import scores_by_class, scores_by_feature, tie_shares
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.learners.base import as_bit_or_reward, check_shapes, kept_row, register
 from smidgen.learners.card import Card, Recommended
 from smidgen.learners.label.base import Csr, LabelLearner, Shown, Stream
-from smidgen.learners.log_batch import DECIDE, BatchArrays, LearnerSteps, LogBatch, Outcomes
+from smidgen.learners.log_batch import BatchArrays, LearnerSteps, LogBatch, Outcomes
 from smidgen.randomness import COIN, stream_key
 from smidgen.state.second_order import ActiveColumns, Block, DiagonalClasses, FullClasses, padded
 
@@ -110,6 +110,7 @@ class HingeConfidit(LabelLearner):
     **Differs** from `Confidit`: the start of A, the target of a wrong label and the confidence are chosen by the
     covariance; a round that would only confirm takes no step, so that A does not grow stiff; a reward is learnt too.
     When "auto" leaves full matrices, w stays, and of A the diagonal stays, its start exchanged for the new one.
+    Ties are drawn there and here, by (seed, decision number): each of m tied labels has (1 − floor)/m + floor/K.
 
     Examples
     --------
@@ -149,7 +150,7 @@ class HingeConfidit(LabelLearner):
         seed: int = 0,
     ) -> None:
         checks.one_of("covariance", covariance, {"auto": 0, "full": 0, "diagonal": 0})
-        by_covariance, single = "or leave it out to have it by the covariance", dtype == "float32"
+        by_covariance, single = "or omit it to have it by the covariance", dtype == "float32"
         hint = f"give a number > 0, {by_covariance}"
         self._given = (
             None if prior is None else checks.number("prior", prior, hint, above=0.0, single=single),
@@ -157,7 +158,7 @@ class HingeConfidit(LabelLearner):
             None if width is None else checks.number("width", width, f"give κ >= 0, {by_covariance}", at_least=0.0),
         )
         self._floor = checks.number("floor", floor, "give a share of the rounds in [0, 1]", at_least=0.0, at_most=1.0)
-        self._normalize = checks.flag("normalize", normalize, "say True or False")
+        self._normalize = checks.flag("normalize", normalize, "give True or False")
         params: dict[str, Any] = {"covariance": covariance}
         params |= dict(zip(("prior", "wrong", "width"), self._given, strict=True))
         params |= {"normalize": self._normalize, "floor": self._floor}
@@ -193,13 +194,16 @@ class HingeConfidit(LabelLearner):
     def _decide(self, context: Any, number: int) -> Decision:
         row, K = self._row(context), self.n_classes
         scores, eps = np.empty(K), np.empty(K)
-        action, optimist, greedy = self._choose(row, number, scores, eps)
-        p = None if self._floor == 0.0 else self._chance(action == optimist)
-        self._latest = decision = self._record(number, row, action, greedy, scores, p, eps)
+        action, greedy, chance, tied = self._choose(row, number, scores, eps)
+        p, every = None if self._floor == 0.0 and tied == 1 else chance, None
+        if tied > 1:
+            every = np.empty(K)
+            tie_shares(scores + eps, self._floor, every)
+        self._latest = decision = self._record(number, row, action, greedy, scores, p, eps, every)
         return decision
 
-    def _choose(self, row: Row, number: int, scores: FloatArray, eps: FloatArray) -> tuple[int, int, int]:
-        """ŷ, the optimist's and the greedy label, with the scores and widths of every class.
+    def _choose(self, row: Row, number: int, scores: FloatArray, eps: FloatArray) -> tuple[int, int, float, int]:
+        """ŷ and ỹ, the probability of ŷ, and how many are tied, with the scores and widths of every class.
 
         The moments stay ready for learning, but of number 0.
         """
@@ -268,7 +272,7 @@ class HingeConfidit(LabelLearner):
             scores_by_class(state.W if isinstance(state, FullClasses) else state.block(), rows, out)
 
     def _predict(self, context: Any) -> Any:
-        *_, greedy = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
+        _, greedy, _, _ = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
         return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
@@ -278,13 +282,13 @@ class HingeConfidit(LabelLearner):
             row_scales(values, starts, scales)
         return scales
 
-    def _takes(self, course: LogBatch) -> BatchArrays | None:
-        known = super()._takes(course)
-        return course.unit(row_scales) if known is not None and self._normalize and not course.kept else known
+    def _takes(self, batch: LogBatch) -> BatchArrays | None:
+        known = super()._takes(batch)
+        return batch.unit(row_scales) if known is not None and self._normalize and not batch.kept else known
 
-    def _ahead(self, way: BatchArrays, trip: LearnerSteps, begin: int, end: int, noted: Outcomes) -> int:
+    def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
         state, K = self._state_of, self.n_classes
-        along = (K, self._numbers, self._key, way, trip, begin, end, noted)
+        along = (K, self._numbers, self._key, arrays, own, begin, end, outcomes)
         self._numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
             reached = follow_diagonal(state.S, *along)
@@ -293,13 +297,7 @@ class HingeConfidit(LabelLearner):
         else:
             reached = follow_full(state.full.W, state.full.B, *along, (state.slots, state.start))
         self._numbers[FRESH] = 0.0
-        made = begin + np.flatnonzero(way.actions[begin:reached] == DECIDE)
-        noted.p[made] = math.nan if self._floor == 0.0 else self._chance(noted.actions[made] == noted.p[made])
         return reached
-
-    def _chance(self, optimistic: Any) -> Any:
-        """The probability of a label that is the one of highest score plus width, or of one that is not."""
-        return (1.0 - self._floor) * optimistic + self._floor / self.n_classes
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         (indices, values, starts, truth, order), done = stream, 0
@@ -373,7 +371,7 @@ class HingeConfidit(LabelLearner):
         check_shapes(like.arrays(), state)
         used = state["in_use"]
         if len(used) > like.full.W.shape[1] or len(np.unique(used)) < len(used) or (used >= self.dim).any():
-            raise InvalidRecord("the columns in use do not fit the matrices", "restore it from a copy")
+            raise InvalidRecord("the columns in use do not match the matrices", "restore the file from a copy")
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if "S" in state and not isinstance(self._state_of, DiagonalClasses):
@@ -387,5 +385,5 @@ def _below_one(wrong: Any) -> float:
     hint = "give the target of a wrong label, below 1, e.g. wrong=-1.0"
     value = checks.number("wrong", wrong, hint)
     if value >= 1.0:
-        raise InvalidArgument(f"wrong is {wrong!r} and must be < 1, the target of a right one", hint)
+        raise InvalidArgument(f"wrong is {wrong!r} and must be < 1, the target of a correct label", hint)
     return value

@@ -64,7 +64,7 @@ def read_answer(context: Ranking, shown: IntArray, feedback: Any) -> Answer:
     return Answer(standing, len(shown), False)
 
 
-DEPTH = "give how many of the first places are drawn and learnt from, e.g. depth=10"
+DEPTH = "give the number of positions to draw and learn from, e.g. depth=10"
 
 
 DRAWN, FAIR, PERTURBED = range(3)  # kinds of learners in compiled loops
@@ -83,6 +83,8 @@ class Drawing(NamedTuple):
 
 class RankLearner(Learner):
     """Rank by w, show it with some of the first places drawn at random, hear clicks or a better ranking, step."""
+
+    keeps_rows = True
 
     def __init__(self, *, dim: int, depth: int, params: Mapping[str, Any], seed: int) -> None:
         self.dim = checks.dimension(dim)
@@ -133,7 +135,9 @@ class RankLearner(Learner):
     def _learn(self, decision: Decision, feedback: Any) -> None:
         context = decision.context
         if not isinstance(context, Ranking):
-            raise DecisionMismatch(f"decision {decision.id} holds no ranking problem", "give it whole")
+            raise DecisionMismatch(
+                f"decision {decision.id} holds no ranking problem", "pass the decision as decide returned it"
+            )
         shown = context.check(decision.action)
         answer = read_answer(context, shown, feedback)
         self._uninformative += not self._step(decision, shown, answer)
@@ -200,5 +204,7 @@ def kept_pairs(decision: Decision, n: int) -> IntArray:
     """The pairs that a decision says its places belong to, checked."""
     teams = decision.teams
     if teams is None or teams.shape != (n,) or teams.dtype.kind not in "iu":
-        raise DecisionMismatch(f"decision {decision.id} does not say which places are a pair", "give it whole")
+        raise DecisionMismatch(
+            f"decision {decision.id} does not hold its pairs of positions", "pass the decision as decide returned it"
+        )
     return writable(np.asarray(teams, dtype=np.int64))

@@ -89,8 +89,8 @@ class FairPairs(RankLearner):
     """
 
     def __init__(self, *, dim: int, step: float = 0.1, depth: int = 10, alternate: bool = False, seed: int = 0) -> None:
-        self.step = checks.number("step", step, "leave it out for 0.1", above=0.0)
-        self.alternate = checks.flag("alternate", alternate, "leave it out for False")
+        self.step = checks.number("step", step, "omit it for 0.1", above=0.0)
+        self.alternate = checks.flag("alternate", alternate, "omit it for False")
         params = {"step": self.step, "depth": depth, "alternate": self.alternate}
         super().__init__(dim=dim, depth=depth, params=params, seed=seed)
         self._squares: FloatArray = np.full(self.dim, BEGIN)

@@ -86,8 +86,8 @@ class PDGD(RankLearner):
     """
 
     def __init__(self, *, dim: int, step: float = 0.3, depth: int = 10, normalize: bool = False, seed: int = 0) -> None:
-        self.step = checks.number("step", step, "leave it out for 0.3", above=0.0)
-        self.normalize = checks.flag("normalize", normalize, "leave it out for False")
+        self.step = checks.number("step", step, "omit it for 0.3", above=0.0)
+        self.normalize = checks.flag("normalize", normalize, "omit it for False")
         params = {"step": self.step, "depth": depth, "normalize": self.normalize}
         super().__init__(dim=dim, depth=depth, params=params, seed=seed)
 
@@ -109,7 +109,9 @@ class PDGD(RankLearner):
     def _step(self, decision: Decision, shown: IntArray, answer: Answer) -> bool:
         scores = decision.scores
         if scores is None or scores.shape != shown.shape or scores.dtype != np.float64:
-            raise DecisionMismatch(f"decision {decision.id} has no score per document", "give it whole")
+            raise DecisionMismatch(
+                f"decision {decision.id} has no score per document", "pass the decision as decide returned it"
+            )
         worth = np.empty(3 * len(shown) + 1)
         standing, places, clicks = answer
         found = pair_coefficients(writable(scores), shown, standing, min(places, self.depth), clicks, self.step, worth)

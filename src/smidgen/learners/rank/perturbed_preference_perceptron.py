@@ -71,7 +71,7 @@ class PerturbedPreferencePerceptron(RankLearner):
     """
 
     def __init__(self, *, dim: int, swap: float = 0.5, depth: int = 10, seed: int = 0) -> None:
-        self.swap = checks.number("swap", swap, "leave it out for 0.5", at_least=0.0, at_most=1.0)
+        self.swap = checks.number("swap", swap, "omit it for 0.5", at_least=0.0, at_most=1.0)
         super().__init__(dim=dim, depth=depth, params={"swap": self.swap, "depth": depth}, seed=seed)
 
     def drawing(self) -> Drawing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,17 +51,24 @@ class Tuner(Learner):
     """A point of a convex set, moved by an update rule in the free coordinates of the set."""
 
     _rule: Rule
+    #: Whether knobs may be names.
+    takes_categories: ClassVar[bool] = False
 
     def __init__(self, *, space: Space | Knobs, params: Mapping[str, Any], seed: int) -> None:
         if not isinstance(space, (Space, Knobs)):
             raise InvalidArgument(f"space is {space!r}", "give a Ball, a Box, a Simplex, an L1Ball, or Knobs")
         self.knobs = space if isinstance(space, Knobs) else None
+        if self.knobs is not None and self.knobs.categories and not self.takes_categories:
+            raise InvalidArgument(
+                f"{next(iter(self.knobs.categories))} is a Category, and a {type(self).__name__} takes numbers",
+                "use QuadraticTuner, or choose among names with a learner of the choose loop",
+            )
         self.space = space.box if isinstance(space, Knobs) else space  #: of knobs, the unit cube
         super().__init__(params={"space": space, **params}, seed=seed)
 
-    def ask(self) -> Decision:
+    def ask(self, context: Any = None) -> Decision:
         """`decide`, under the name that people who come from Optuna look for."""
-        return self.decide()
+        return self.decide(context)
 
     def tell(self, decision: Decision, value: Any) -> None:
         """`learn`, under the name that people who come from Optuna look for."""
@@ -112,7 +119,10 @@ class Tuner(Learner):
 
     def _as_array(self, point: FloatArray) -> FloatArray:
         """A point in own units, in the order of the knobs."""
-        return np.array(list(self.knobs.point(point).values()), dtype=np.float64) if self.knobs else point
+        if self.knobs is None:
+            return point
+        named = self.knobs.point(point)
+        return np.array([named[name] for name in self.knobs.numbers], dtype=np.float64)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return dict(self._rule.state())
@@ -170,7 +180,9 @@ class GradientTuner(Tuner):
         return {"clipped": self._clipped} if self._clipped else {}
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
-        self._clipped = checks.whole("clipped", notes.get("clipped", 0), "give what save wrote", at_least=0)
+        self._clipped = checks.whole(
+            "clipped", notes.get("clipped", 0), "use a file that Learner.save wrote", at_least=0
+        )
 
 
 class ValueTuner(Tuner):
@@ -201,14 +213,16 @@ class ValueTuner(Tuner):
     def _learn(self, decision: Decision, feedback: Any) -> None:
         v, reach = decision.perturbation, decision.reach
         if v is None or v.shape != (self.space.free_dim,) or reach is None or not reach > 0.0:
-            raise DecisionMismatch(f"decision {decision.id} does not say where it went", "give it as decide made it")
+            raise DecisionMismatch(
+                f"decision {decision.id} does not hold its point", "pass the decision as decide returned it"
+            )
         told = type(feedback) is float and -math.inf < feedback < math.inf
         self._hear(feedback if told else as_loss(feedback), v, reach)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         raise NotTeachable(
-            f"a {self._kind} cannot be taught: it needs the loss at a point that it has itself drawn near its own",
-            "let it decide, and learn the loss there",
+            f"a {self._kind} cannot be taught: it needs the loss at a point that it drew itself",
+            "call decide, then learn with the loss at that point",
         )
 
     @abstractmethod
@@ -223,7 +237,7 @@ def as_loss(feedback: Any, largest: float = math.inf) -> float:
     ):
         raise InvalidFeedback(f"the loss is {feedback!r}", "give one finite number")
     if not math.isfinite(feedback):
-        raise InvalidFeedback(f"the loss is {feedback!r} and must be finite", "leave out rounds without a loss")
+        raise InvalidFeedback(f"the loss is {feedback!r} and must be finite", "skip rounds without a loss")
     loss = float(feedback)
     if abs(loss) > largest:
         raise InvalidFeedback(f"the loss is {feedback!r} and must be at most {largest:g}", "measure in larger units")
@@ -255,17 +269,19 @@ def as_reach(
     else:
         reach, share = theory
     if share >= 1.0 and gamma is not None:
-        raise InvalidArgument(f"gamma is {gamma!r} and must be < 1, or nothing of the space is left", "lower gamma")
+        raise InvalidArgument(
+            f"gamma is {gamma!r} and must be < 1, because the shrunk space would be empty", "lower gamma"
+        )
     if share >= 1.0 and delta is not None:
-        raise InvalidArgument(f"delta is {delta!r}, which leaves nothing of the space", f"give {smaller}")
+        raise InvalidArgument(f"delta is {delta!r}, which makes the shrunk space empty", f"give {smaller}")
     if share >= 1.0:
         raise InvalidArgument(
-            f"{what} asks for gamma = {share:.4g}, which leaves nothing of the space",
+            f"{what} asks for gamma = {share:.4g}, which makes the shrunk space empty",
             f"give more rounds (horizon), or {smaller}",
         )
     if reach > share * r * (1.0 + 1e-12):
         raise InvalidArgument(
-            f"delta is {reach:.4g} and must be at most gamma·r = {share * r:.4g}, or points would leave the space",
+            f"delta is {reach:.4g} and must be at most gamma·r = {share * r:.4g}: points would leave the space",
             "lower delta, or raise gamma",
         )
     return reach, share

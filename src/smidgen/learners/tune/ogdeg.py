@@ -60,8 +60,8 @@ class Phased(ValueTuner):
         self.clips = beyond == "clip" or baseline is not None  #: whether a loss beyond F counts as one of F
         self.plain = not self._running and baseline is None  #: whether steps go by the loss as it was told
         self._told = np.zeros(TOLD)
-        self._horizon = None if horizon is None else checks.whole("horizon", horizon, "leave it out if unknown")
-        self._L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "leave it out", at_least=0.0)
+        self._horizon = None if horizon is None else checks.whole("horizon", horizon, "omit it if unknown")
+        self._L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "omit it", at_least=0.0)
         self._given = (delta, gamma)
         bound = None if self._running else self._F
         settings: dict[str, Any] = {"loss_bound": bound, "horizon": self._horizon, "delta": delta, "gamma": gamma}

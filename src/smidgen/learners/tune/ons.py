@@ -71,7 +71,7 @@ class ONS(GradientTuner):
         self, *, space: Space, gradient_bound: float, exp_concavity: float, beta: float | None = None, seed: int = 0
     ) -> None:
         alpha = checks.number("exp_concavity", exp_concavity, "give α > 0 with exp(−αf) concave", above=0.0)
-        chosen = None if beta is None else checks.number("beta", beta, "leave it out for theory's", above=0.0)
+        chosen = None if beta is None else checks.number("beta", beta, "omit it for the value of the theory", above=0.0)
         params = {"exp_concavity": alpha, **({} if chosen is None else {"beta": chosen})}
         super().__init__(space=space, gradient_bound=gradient_bound, params=params, seed=seed)
         self.beta = chosen or 0.5 * min(1.0 / (4.0 * self.gradient_bound * space.diameter), alpha)

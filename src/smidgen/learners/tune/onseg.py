@@ -111,9 +111,11 @@ class ONSEG(Phased):
         beyond: str = "clip",
         seed: int = 0,
     ) -> None:
-        self._sigma = checks.number("sigma", sigma, "leave it out for 1.0", above=0.0)
+        self._sigma = checks.number("sigma", sigma, "omit it for 1.0", above=0.0)
         if isinstance(beta, str) and beta != "practical":
-            raise InvalidArgument(f"beta is {beta!r}", "give a number, 'practical', or leave it out for theory's")
+            raise InvalidArgument(
+                f"beta is {beta!r}", "give a number, 'practical', or omit it for the value of the theory"
+            )
         if beta is not None and not isinstance(beta, str):
             beta = checks.number("beta", beta, "give a number > 0, or 'practical'", above=0.0)
         self._beta = beta

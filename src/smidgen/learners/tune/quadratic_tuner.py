@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.tune import ask, begin, expect, from_box, learn, to_box
+from smidgen._core.tune import ask, begin, expect, from_box, learn
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, SmidgenError
+from smidgen.features import LONGEST, Row, as_row
 from smidgen.geometry import Box
 from smidgen.geometry.space import Space
 from smidgen.knobs import Best, Knobs
-from smidgen.learners.base import register
+from smidgen.learners.base import kept_row, register
 from smidgen.learners.card import Card, Recommended
 from smidgen.learners.tune.base import Tuner, as_loss
 from smidgen.randomness import COIN, DIRECTION, stream_key
@@ -27,6 +30,23 @@ EACH, COUNT = 100, 208
 LEARNT, LOW, RANGE, NUMBERS = 0, 2, 3, 6
 #: Losses that the scale is taken from.
 SCALE_ROUNDS = 8
+#: Above MANY coordinates the surface has squares only; the first PAIRED columns of a context have products as well.
+MANY, PAIRED = 10, 8
+#: The most coordinates, those with a context, and the most columns of a context.
+MOST, MOST_WITH_CONTEXT, MOST_COLUMNS = 64, 5, 20
+LARGEST = 1e100  # the largest loss that can be squared and multiplied
+_SAFE_HINT = 'give {"knobs": a setting known to be safe, "margin": how much more another may cost}'
+
+
+def features_of(dim: int, columns: int = 0) -> int:
+    """The terms 1, z_i, z_i·z_j with i ≤ j (or z_i² alone), and of every column c_j, c_j·z_i, c_j·c_i (or c_j²)."""
+    own = 1 + dim + (dim * (dim + 1) // 2 if dim <= MANY else dim)
+    return own + sum(1 + dim + (j + 1 if j < PAIRED else 1) for j in range(columns))
+
+
+def points_kept(dim: int) -> int:
+    """How many of the latest points are kept for local fits."""
+    return max(32, 4 * features_of(dim))
 
 
 class Surface(NamedTuple):
@@ -43,7 +63,11 @@ class Surface(NamedTuple):
     numbers
         Losses learned, discounted squared errors, the scale of the losses.
     first_points, first_losses
-        Those that the scale is taken from.
+        Those that the scale is taken from; points with their contexts.
+    points, losses
+        The latest, for local fits.
+    more
+        Columns of the context seen, and the radius of a local fit.
     """
 
     best: FloatArray
@@ -54,16 +78,9 @@ class Surface(NamedTuple):
     numbers: FloatArray
     first_points: FloatArray
     first_losses: FloatArray
-
-    @classmethod
-    def fresh(cls, dim: int) -> Surface:
-        """One that has learned nothing."""
-        p, numbers = features_of(dim), np.zeros(NUMBERS)
-        numbers[RANGE] = 1.0
-        matrices = (np.zeros((p, p)), np.zeros(p), np.zeros((p, p)), np.zeros(p))
-        made = cls(np.zeros(dim), *matrices, numbers, np.zeros((SCALE_ROUNDS, dim)), np.zeros(SCALE_ROUNDS))
-        begin(made)
-        return made
+    points: FloatArray
+    losses: FloatArray
+    more: FloatArray
 
     @property
     def losses_learnt(self) -> int:
@@ -75,22 +92,34 @@ class Surface(NamedTuple):
         return float(self.numbers[LOW] + (value - 0.4) / 0.4 * self.numbers[RANGE])
 
 
-def features_of(dim: int) -> int:
-    """The length of φ = [1, z_i, z_i·z_j with i ≤ j]."""
-    return 1 + dim + dim * (dim + 1) // 2
+def _shapes(dim: int, columns: int, kept: int) -> dict[str, tuple[int, ...]]:
+    """The arrays of a saved surface, in the order of the file."""
+    p = features_of(dim, columns)
+    return {
+        "best": (dim,),
+        "A": (p, p),
+        "b": (p,),
+        "numbers": (NUMBERS,),
+        "first_points": (SCALE_ROUNDS, dim + columns),
+        "first_losses": (SCALE_ROUNDS,),
+        "L": (p, p),
+        "w": (p,),
+        "points": (kept, dim),
+        "losses": (kept,),
+        "more": (2,),
+    }
 
 
-LARGEST = 1e100  # the largest loss that can be squared and multiplied
-#: The arrays of a saved surface, in the order of the file.
-_STORED = ("best", "A", "b", "numbers", "first_points", "first_losses", "L", "w")
-MOST = 5  # knobs; beyond them a quadratic surface has too many numbers for the losses there are
+#: The arrays that nothing is learned in without local fits and contexts: they are not saved then.
+_OF_GROWING = ("points", "losses", "more")
 
 
 def _size(settings: Mapping[str, Any]) -> int:
-    """Bytes of state; a space that is not made yet counts as the largest."""
-    d = min(MOST, getattr(settings.get("space"), "dim", MOST))
-    p = features_of(d)
-    return 8 * (2 * p * (p + 1) + d * (SCALE_ROUNDS + 1) + SCALE_ROUNDS + NUMBERS)
+    """Bytes of state; a space that is not made yet counts as one of five."""
+    space, columns = settings.get("space"), min(MOST_COLUMNS, settings.get("dim") or 0)
+    d = min(MOST, getattr(space, "dim", MOST_WITH_CONTEXT))
+    numbers = sum(math.prod(shape) for shape in _shapes(d, columns, points_kept(d)).values())
+    return 8 * numbers * int(getattr(space, "choices", 1))
 
 
 @register(
@@ -99,10 +128,10 @@ def _size(settings: Mapping[str, Any]) -> int:
         feedback="loss",
         draws=True,
         paper="this library; after Box & Wilson 1951",
-        cost="200·N⁴, N ≤ 5",
+        cost="200·N⁴, N ≤ 10; 200·N² beyond",
         example={"space": Box(low=[0.0, -1.0, 2.0], high=[1.0, 1.0, 5.0])},
         first={"space": {"type": "Box", "low": [0.0, 0.0, 0.0], "high": [1.0, 1.0, 1.0]}},
-        recommended=(Recommended(feedback="loss", strength=2, up_to=5),),
+        recommended=(Recommended(feedback="loss", strength=2, up_to=MOST),),
         size=_size,
     )
 )
@@ -112,11 +141,21 @@ class QuadraticTuner(Tuner):
     Parameters
     ----------
     space
-        A `Box` or `smidgen.Knobs` of up to 5 coordinates.
+        A `Box` or `smidgen.Knobs` of up to 64 coordinates; up to 5 with a context. A `knobs.Category` has a surface for
+        each of its values.
+    dim
+        The number of columns of a context, at most 20; 0: decisions have no context. In front of records a `Pipeline`
+        with ``Vectorizer(dim=20, constant=False)``.
     width
         κ, how much uncertainty counts: the larger, the more is tried.
     forgetting
-        f: old losses fade by this factor with every new one, for losses that drift; 1 forgets nothing.
+        f: old losses fade by this factor with every new one, for losses that drift; 1 forgets nothing. Left out: .998,
+        with a context .9995.
+    settle
+        Whether local fits take over where losses have no noise.
+    safe
+        ``{"knobs": setting, "margin": .05}``: a setting that is known to be safe, and how much more another may cost.
+        Of a Box, "knobs" is a point. Names of categories stay those of the safe setting.
     seed
         Seeds the candidates; each draw is a function of a decision's number.
 
@@ -126,12 +165,22 @@ class QuadraticTuner(Tuner):
     a = .1; sse ← f·sse + (ℓ' − w·φ)²/(1 + φᵀA⁻¹φ) with w and A as they were, .05 at first;
     s² = sse/(1 + min(n, 1/(1−f))). Candidates are x̂ and, around it, 100 normal points with deviation .15 and 100 with
     .05, clipped. Play the one of least w·φ − κ√(s²·φᵀA⁻¹φ). x̂ is the centre until N + 3 losses are learnt; then each
-    learnt loss moves it to the candidate of least w·φ.
+    learnt loss moves it to the candidate of least w·φ. Above 5 coordinates products z_i·z_j have ten times the ridge,
+    above 10 there are squares only.
+    Context: φ has c_j, c_j·z_i and c_j·c_i too (of columns beyond the eighth c_j² alone), and x̂ is the least value of
+    the surface in that context, by one coordinate after the other.
+    Settle: a quadratic fit to the max(2p, 16) points nearest to x̂, p its terms, of the latest max(4p, 32); while its
+    residuals are below .3 of the deviation of their losses, x̂ moves to its least value within r/√N, r the reach of
+    these points, and what is played lies around x̂ with deviation min(.05, r/(4√N)).
+    Safe: N + 3 losses near the safe setting (deviation .02); then only candidates with w·φ + 3√(s²·φᵀA⁻¹φ) at most
+    what the surface says of the safe setting, and the margin; where there is none, the safe setting itself.
+    Categories: the first N + 3 losses of every value in turn, then the surface with the candidate of the least bound.
     **Symbols** x: ``decision.action``, x̂: ``decision.greedy``, κ: ``width``, f: ``forgetting``, n: losses learnt.
     **Assumes** that near its best the loss is about quadratic; offsets and units of losses do not matter:
     ℓ' = .4 + .4(ℓ − min)/range, by the least and the range of the first 8 losses.
-    **Bound** none is known.
-    **Cost** 200 candidates, each a product with a triangle of (N + 1)(N + 2)/2 rows. Memory the same triangle.
+    **Bound** none is known; a safe setting is kept with high probability only as far as the surface is right.
+    **Cost** 200 candidates, each a product with a triangle of (N + 1)(N + 2)/2 rows. Memory the same triangle, and that
+    of the context.
     **Differs** from response surfaces as a plan of experiments: every loss moves the surface at once. The scale is
     frozen after 8 losses. A loss more than three ranges outside counts as if it lay three ranges outside; a second one
     in a row on the same side makes the scale wider (tenfold at most), as if it had been so from the start. If the first
@@ -156,94 +205,203 @@ class QuadraticTuner(Tuner):
     .. [2] P. Auer. Using confidence bounds for exploitation-exploration trade-offs. JMLR 3, 2002.
     """
 
-    def __init__(self, *, space: Space | Knobs, width: float = 1.0, forgetting: float = 0.998, seed: int = 0) -> None:
+    settings_version = 2
+    older_settings = MappingProxyType({1: {"forgetting": 0.998, "settle": False}})
+    takes_categories = True
+
+    def __init__(
+        self,
+        *,
+        space: Space | Knobs,
+        dim: int = 0,
+        width: float = 1.0,
+        forgetting: float | None = None,
+        settle: bool = True,
+        safe: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
         self._kappa = checks.number("width", width, "give κ >= 0, e.g. width=1.0", at_least=0.0)
+        most = f"give the number of columns of a context, 0 to {MOST_COLUMNS}"
+        self.dim = checks.whole("dim", dim, most, at_least=0, below=MOST_COLUMNS + 1)
         hint = "give a number in (0, 1]; 1 forgets nothing"
-        self._keep = checks.number("forgetting", forgetting, hint, above=0.0, at_most=1.0)
-        super().__init__(space=space, params={"width": self._kappa, "forgetting": self._keep}, seed=seed)
+        usual = 0.9995 if self.dim else 0.998
+        given = None if forgetting is None else checks.number("forgetting", forgetting, hint, above=0.0, at_most=1.0)
+        self._keep = usual if given is None else given
+        self._settle = checks.flag("settle", settle, "say True or False")
+        params: dict[str, Any] = {"width": self._kappa, "forgetting": given, "settle": self._settle}
+        params |= {"dim": self.dim} if self.dim else {}
+        params |= {"safe": dict(checks.mapping("safe", safe, _SAFE_HINT))} if safe is not None else {}
+        super().__init__(space=space, params=params, seed=seed)
         if not isinstance(self.space, Box):
             raise InvalidArgument(f"space is {space!r} and must be a Box or Knobs", "use OGDEG on other spaces")
-        if self.space.dim > MOST:
+        most_here = MOST_WITH_CONTEXT if self.dim else MOST
+        if self.space.dim > most_here:
             raise InvalidArgument(
-                f"space has {self.space.dim} coordinates and must have at most {MOST}",
-                'use OGDEG(space=…, baseline="mean") for more',
+                f"space has {self.space.dim} coordinates and must have at most {most_here}"
+                + (" with a context" if self.dim else ""),
+                'use OGDEG(space=…, baseline="mean") for more' if not self.dim else "leave knobs out, or the context",
             )
-        self._surface = Surface.fresh(self.space.dim)
         self._limits: FloatArray = np.array([self.space.low, self.space.high])
-        self._show()
-        self._choices, self._moves = stream_key(self._seed, DIRECTION), stream_key(self._seed, COIN)
+        self._nothing = np.zeros(self.dim)
+        self._choice, self._safe = self._as_safe(safe)
+        kept = points_kept(self.space.dim) if self._settle and safe is None else 0
+        self._grows = bool(kept or self.dim)
+        self._choices = 1 if self.knobs is None else self.knobs.choices
+        shapes = _shapes(self.space.dim, self.dim, kept)
+        self._take({name: np.zeros((self._choices, *shape)) for name, shape in shapes.items()})
+        for surface in self._surfaces:
+            surface.numbers[RANGE] = 1.0
+            surface.best[:] = self._safe[0] if safe is not None else 0.0
+            begin(surface)
+        self._asks, self._moves = stream_key(self._seed, DIRECTION), stream_key(self._seed, COIN)
+
+    def _as_safe(self, safe: Mapping[str, Any] | None) -> tuple[int, tuple[FloatArray, float]]:
+        """The combination of names of a safe setting, its point as z, and the margin; no point if there is none."""
+        if safe is None:
+            return 0, (np.zeros(0), 0.0)
+        if safe.keys() != {"knobs", "margin"}:
+            raise InvalidArgument(f"safe is {safe!r}", _SAFE_HINT)
+        margin = checks.number("safe.margin", safe["margin"], "give how much more than there it may cost", at_least=0.0)
+        try:
+            z, inside = self._as_z(safe["knobs"])
+            choice = 0 if self.knobs is None else self.knobs.choice(safe["knobs"])
+        except (SmidgenError, TypeError, ValueError) as error:
+            raise InvalidArgument(f"safe.knobs is {safe['knobs']!r}: {error}", "give a setting of the space") from error
+        if not inside:
+            raise InvalidArgument(f"safe.knobs is {safe['knobs']!r}, outside of the space", "give one inside")
+        return choice, (np.clip(z, -1.0, 1.0), margin)
 
     def _decide(self, context: Any, number: int) -> Decision:
-        point = np.empty(self.space.dim)
-        explored = ask(self._surface, self._kappa, self._keep, self._choices, number, self._limits, point)
+        row = self._row(context) if self.dim else None
+        numbers = self._dense(row)
+        point, greedy = np.empty(self.space.dim), np.empty(self.space.dim)
+        played, least, explored = 0, math.inf, False
+        for choice in self._open(number):
+            trial, best = np.empty(self.space.dim), np.empty(self.space.dim)
+            surface, key = self._surfaces[choice], self._asks
+            given = (self._kappa, self._keep, key, number, self._limits, numbers, self._safe)
+            other, bound = ask(surface, *given, trial, best)
+            if bound < least or least == math.inf:
+                played, least, explored, point, greedy = choice, bound, other, trial, best
         return Decision(
             kind=self._kind,
             settings=self._settings,
             number=number,
-            action=self._named(point),
-            greedy=self._shown if self.knobs is None else self._named(self._shown),
-            context=None,
+            action=self._named(point, played),
+            greedy=self._named(greedy, played),
+            context=row,
             explored=explored,
         )
 
+    def _open(self, number: int) -> list[int]:
+        """The combinations of names to compare: those whose turn it is while some have few losses, else all."""
+        if self._choices == 1 or self._safe[0].size:
+            return [self._choice]
+        few = self.space.dim + 3
+        behind = [i for i, surface in enumerate(self._surfaces) if surface.losses_learnt < few]
+        return [behind[(number - 1) % len(behind)]] if behind else list(range(self._choices))
+
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        self._step(self._coordinates(decision), as_loss(feedback, LARGEST), decision.number)
+        z, choice = self._coordinates(decision)
+        row = kept_row(decision, self.dim) if self.dim else None
+        self._step(choice, z, self._dense(row), as_loss(feedback, LARGEST), decision.number)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
-        """A point in own units, and the loss there."""
+        """A point in own units and the loss there; with a context, that and (point, loss)."""
+        row = None
+        if isinstance(answer, (tuple, list)) and len(answer) == 2:
+            row = self._row(context) if self.dim else None
+            context, answer = answer
         try:
             z, inside = self._as_z(context)
+            choice = 0 if self.knobs is None else self.knobs.choice(context)
+        except SmidgenError:
+            raise
         except (TypeError, ValueError) as error:
             raise InvalidArgument(f"the point is {context!r}", "give a point of the space") from error
         if not inside:
-            raise InvalidArgument(f"the point {context!r} lies outside of the space", "give a point of the space")
-        self._step(z, as_loss(answer, LARGEST), number)
+            raise InvalidArgument(f"the point {context!r} is outside the space", "give a point of the space")
+        self._step(choice, z, self._dense(row), as_loss(answer, LARGEST), number)
 
-    def _step(self, z: FloatArray, loss: float, number: int) -> None:
+    def _step(self, choice: int, z: FloatArray, context: FloatArray, loss: float, number: int) -> None:
         """Learn one loss; from the first few on, move the best point."""
-        if learn(self._surface, self._keep, z, loss, self._moves, number):
-            self._show()
+        learn(self._surfaces[choice], self._keep, z, context, loss, self._safe, self._moves, number)
 
-    def _show(self) -> None:
-        """Note x̂ as a point of the box."""
-        self._shown = np.empty(self.space.dim)
-        to_box(self._surface.best, self._limits, self._shown)
-        self._shown.setflags(write=False)
+    def _row(self, context: Any) -> Row:
+        """A context as a row; none is an empty one."""
+        if context is None:
+            return Row(np.zeros(0, np.uint32), np.zeros(0), self.dim)
+        return as_row(context, self.dim, longest=LONGEST)
 
-    def _coordinates(self, decision: Decision) -> FloatArray:
-        """The point of a decision as z."""
+    def _dense(self, row: Row | None) -> FloatArray:
+        """The numbers of a context, one for each column."""
+        if row is None or not len(row.indices):
+            return self._nothing
+        numbers = np.zeros(self.dim)
+        numbers[row.indices] = row.values
+        return numbers
+
+    def _named(self, point: FloatArray, choice: int = 0) -> Any:
+        if self.knobs is not None:
+            return self.knobs.point(point, choice)
+        point.setflags(write=False)
+        return point
+
+    def _coordinates(self, decision: Decision) -> tuple[FloatArray, int]:
+        """The point of a decision as z, and its combination of names."""
         try:
             z, inside = self._as_z(decision.action)
+            choice = 0 if self.knobs is None else self.knobs.choice(decision.action)
         except (SmidgenError, TypeError, ValueError) as error:
             raise DecisionMismatch(
-                f"decision {decision.id} does not say where it went", "give it as decide made it"
+                f"decision {decision.id} does not hold its point", "pass the decision as decide returned it"
             ) from error
         if not inside:
-            raise DecisionMismatch(f"decision {decision.id} went outside of the space", "give it as decide made it")
-        return z
+            raise DecisionMismatch(
+                f"decision {decision.id} has a point outside the space", "pass the decision as decide returned it"
+            )
+        return z, choice
 
     def _as_z(self, action: Any) -> tuple[FloatArray, bool]:
         """A point in own units as z, and whether it lies in the space."""
         point, z = np.require(self.from_own_units(action), requirements=["C", "A"]), np.empty(self.space.dim)
         return z, from_box(point, self._limits, z)
 
-    def best(self) -> Best:
+    def best(self, context: Any = None) -> Best:
         """The point that the surface thinks best, in own units, and the loss that it expects there."""
-        point = self._named(self._shown.copy())
-        if not self._surface.losses_learnt:
-            return Best(point, None, None, None)
-        mean, deviation = expect(self._surface, self._keep)
-        width = 1.96 * deviation
-        return Best(point, *map(self._surface.in_own_units, (mean, mean - width, mean + width)))
+        numbers = self._dense(self._row(context)) if self.dim else self._nothing
+        found: list[tuple[float, float, FloatArray, int]] = []
+        for choice in range(self._choices) if not self._safe[0].size else [self._choice]:
+            surface, point = self._surfaces[choice], np.empty(self.space.dim)
+            mean, deviation = expect(surface, self._keep, numbers, self._limits, point)
+            if surface.losses_learnt:
+                width = 1.96 * deviation / 0.4 * surface.numbers[RANGE]
+                found.append((surface.in_own_units(mean), width, point, choice))
+            elif not found and choice == self._choices - 1:
+                return Best(self._named(point, self._choice), None, None, None)
+        loss, width, point, choice = min(found, key=lambda each: each[0])
+        return Best(self._named(point, choice), loss, float(loss - width), float(loss + width))
+
+    def _predict(self, context: Any) -> Any:
+        return self.best(context).point
 
     @property
     def weights(self) -> FloatArray:
-        """The best point x̂, in own units."""
-        return self._as_array(self._shown.copy())
+        """The best point x̂ without a context, in own units: the knobs that are numbers."""
+        point = self.best().point
+        if self.knobs is None:
+            return np.array(point)
+        return np.array([point[name] for name in self.knobs.numbers], dtype=np.float64)
+
+    def _take(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Hold these arrays, of all surfaces."""
+        self._arrays = dict(arrays)
+        self._surfaces = [Surface(**{name: array[i] for name, array in arrays.items()}) for i in range(self._choices)]
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return {name: getattr(self._surface, name) for name in _STORED}
+        kept = self._arrays if self._grows else [name for name in self._arrays if name not in _OF_GROWING]
+        return {name: self._arrays[name] if self._choices > 1 else self._arrays[name][0] for name in kept}
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._surface = Surface(**{name: state[name] for name in Surface._fields})
-        self._show()
+        arrays = {name: array if self._choices > 1 else array[None] for name, array in state.items()}
+        self._take({name: arrays.get(name, array) for name, array in self._arrays.items()})

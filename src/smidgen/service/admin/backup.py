@@ -32,15 +32,15 @@ from smidgen import __version__
 from smidgen.errors import CorruptFile
 from smidgen.serialization import UNREADABLE
 from smidgen.service.admin.fsck import FsckReport, Progress, fsck
-from smidgen.service.engine.inspection import Inspection, existing, look
+from smidgen.service.engine.inspection import Inspection, query_offline, require_existing
 from smidgen.service.engine.model import count_of_models
-from smidgen.service.engine.recovery import current, state_problem
+from smidgen.service.engine.recovery import current_states, state_problem
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log.events import stamp
 from smidgen.service.storage import data_dir
 from smidgen.service.storage.address import Place
-from smidgen.service.storage.crash_points import reach
-from smidgen.service.storage.data_dir import only_one
+from smidgen.service.storage.crash_points import crash_point
+from smidgen.service.storage.data_dir import lock_folder
 from smidgen.service.storage.snapshots import NAME, Head, Heads, Snapshots
 from smidgen.service.storage.snapshots import NAME as HEADS
 from smidgen.service.storage.sqlite_schema import FILE
@@ -134,7 +134,7 @@ def write(path: Path, manifest: Manifest, folder: Path, passed: Callable[[int], 
         for each in manifest.files:
             with (folder / each.name).open("rb") as file:
                 _put(out, each.name, file, each.size, passed)
-            reach("backup-part")
+            crash_point("backup-part")
         out.write(bytes(2 * _BLOCK))
         out.flush()
         os.fsync(out.fileno())
@@ -175,7 +175,7 @@ class Archive:
             self._expect(each.name, each.size)
             yield each, self._content(each)
         if any(self._read(2 * _BLOCK)) or self._file.read(1):
-            raise self._refusal("something follows after its last file")
+            raise self._refusal("it has data after its last file")
 
     def verify(self, passed: Callable[[int], None]) -> None:
         """Read all of it."""
@@ -189,7 +189,7 @@ class Archive:
         except CorruptFile as error:
             raise self._refusal(error.problem) from error
         if head.name != MANIFEST or head.size > min(MOST_MANIFEST, self._length):
-            raise self._refusal("it does not begin with a manifest")
+            raise self._refusal("its first entry is not a manifest")
         text = self._read(head.size)
         self._pad(head.size)
         try:
@@ -197,15 +197,17 @@ class Archive:
         except UNREADABLE as error:
             raise self._refusal(f"its manifest cannot be read: {error}") from error
         if found.smidgen_backup > FORMAT:
-            raise self._refusal(f"it has the format {found.smidgen_backup} and this smidgen knows {FORMAT}")
+            raise self._refusal(
+                f"it has format {found.smidgen_backup}, and this version of smidgen reads format {FORMAT}"
+            )
         names = [each.name for each in found.files]
         if len(set(names)) < len(names) or "smidgen.db" not in names:
-            raise self._refusal("its manifest lists a file twice, or no database")
+            raise self._refusal("its manifest lists a file twice or lists no database")
         for name in names:
             if NAMES.fullmatch(name) is None:
-                raise self._refusal(f"it holds {name[:200]!r}, which is no file of a data folder")
+                raise self._refusal(f"it holds {name[:200]!r}, which is not a file of a data folder")
         if sum(each.size for each in found.files) > self._length:
-            raise self._refusal("it is shorter than its manifest says")
+            raise self._refusal("it is shorter than its manifest states")
         return found
 
     def _expect(self, name: str, size: int) -> None:
@@ -214,7 +216,7 @@ class Archive:
         except CorruptFile as error:
             raise self._refusal(error.problem) from error
         if (head.name, head.size) != (name, size):
-            raise self._refusal(f"where its manifest has {name}, it holds something else")
+            raise self._refusal(f"it holds another file where its manifest lists {name}")
 
     def _content(self, each: BackupFile) -> Iterator[bytes]:
         digest, left = hashlib.sha256(), each.size
@@ -224,21 +226,21 @@ class Archive:
             left -= len(part)
             yield part
         if digest.hexdigest() != each.sha256:
-            raise self._refusal(f"{each.name} in it is damaged")
+            raise self._refusal(f"the file {each.name} in it is damaged")
         self._pad(each.size)
 
     def _pad(self, size: int) -> None:
         if any(self._read(-size % _BLOCK)):
-            raise self._refusal("something stands between its files")
+            raise self._refusal("it has data between its files")
 
     def _read(self, size: int) -> bytes:
         content = self._file.read(size)
         if len(content) < size:
-            raise self._refusal("it ends in the middle")
+            raise self._refusal("it is truncated")
         return content
 
     def _refusal(self, problem: str) -> CorruptFile:
-        return CorruptFile(f"{self._name} is no backup that can be used: {problem}", _HINT)
+        return CorruptFile(f"{self._name} is not a usable backup: {problem}", _HINT)
 
 
 def _header(file: BinaryIO) -> tarfile.TarInfo:
@@ -249,7 +251,7 @@ def _header(file: BinaryIO) -> tarfile.TarInfo:
     except (tarfile.HeaderError, ValueError, OverflowError) as error:
         raise CorruptFile("a header in it cannot be read", _HINT) from error
     if head.type != tarfile.REGTYPE or head.linkname or head.size < 0:
-        raise CorruptFile("it holds something that is no plain file", _HINT)
+        raise CorruptFile("it holds an entry that is not a regular file", _HINT)
     return head
 
 
@@ -263,7 +265,7 @@ def _put(
     while left:
         part = file.read(min(left, _AT_ONCE))
         if not part:
-            raise CorruptFile(f"{name} became shorter while it was copied", "try again")
+            raise CorruptFile(f"{name} became shorter while it was being copied", "run the backup again")
         out.write(part)
         left -= len(part)
         passed(len(part))
@@ -277,7 +279,7 @@ _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 
 
 @contextmanager
-def aside(parent: Path, name: str) -> Iterator[Path]:
+def staging_dir(parent: Path, name: str) -> Iterator[Path]:
     """A hidden folder for work on something; gone at the end. What a kill left of it is removed by the next one.
 
     Parameters
@@ -302,7 +304,7 @@ def aside(parent: Path, name: str) -> Iterator[Path]:
         os.close(handle)
 
 
-def exchange(one: Path, other: Path) -> bool:
+def swap_dirs(one: Path, other: Path) -> bool:
     """Let two folders take each other's place at once; False, and nothing is done, where that cannot be."""
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2
@@ -331,7 +333,7 @@ def _sweep(parent: Path, name: str) -> None:
             os.close(handle)
 
 
-# A backup: one consistent moment of a data folder, beside a running service or without, in one file.
+# A backup: one consistent moment of a data folder, next to a running service or without, in one file.
 
 
 def backup(path: Path, folder: Place, *, progress: Progress = lambda what, done, of: None) -> Manifest:
@@ -349,35 +351,35 @@ def backup(path: Path, folder: Place, *, progress: Progress = lambda what, done,
         Told how far it is.
     """
     if path.exists() and not is_backup(path):
-        raise StorageFailed(f"{path} is there, and it is no backup", "choose another name")
+        raise StorageFailed(f"{path} exists and is not a backup", "choose another name")
     if not isinstance(folder, Path):
         raise StorageFailed(
-            f"{folder} is a database, and a copy of it is its server's matter",
-            "pg_dump --format=custom --schema=SCHEMA makes one of one moment; or smidgen store copy into a data folder",
+            f"{folder} is a database, and smidgen backup copies data folders only",
+            "run pg_dump --format=custom --schema=SCHEMA, or copy it to a data folder: smidgen store copy",
         )
-    existing(folder)
+    require_existing(folder)
     path = path.absolute()
-    with aside(path.parent, path.name) as place:
+    with staging_dir(path.parent, path.name) as place:
         try:
             copy = place / "data"
-            manifest = look(folder, lambda seen: _copy(seen, copy, progress))
-            reach("backup-copied")
+            manifest = query_offline(folder, lambda seen: _copy(seen, copy, progress))
+            crash_point("backup-copied")
             _refuse_unsound(fsck(copy, progress=progress), folder)
             _pack(place / "archive", manifest, copy, progress)
-            reach("backup-written")
+            crash_point("backup-written")
             (place / "archive").replace(path)
-            reach("backup-renamed")
+            crash_point("backup-renamed")
             data_dir.sync_folder(path.parent)
         except OSError as error:
             raise StorageFailed(
-                f"the backup cannot be written: {error}", "free some space: twice the size of the data is needed"
+                f"the backup cannot be written: {error}", "free disk space: a backup needs twice the size of the data"
             ) from error
     return manifest
 
 
 def _copy(seen: Inspection, to: Path, progress: Progress) -> Manifest:
     """Database, heads and the newest snapshots of one moment, as a data folder of their own; what it holds."""
-    shutil.rmtree(to, ignore_errors=True)  # if somebody began to write meanwhile, it is looked at anew
+    shutil.rmtree(to, ignore_errors=True)  # if somebody began to write meanwhile, it is looked at again
     data_dir.make_folder(to)
     seen.file.copy(to / FILE, lambda done, of: progress("copying", done, of))
     names, heads, events = [FILE], {}, 0
@@ -407,7 +409,7 @@ def _copy(seen: Inspection, to: Path, progress: Progress) -> Manifest:
 
 def _snapshot(seen: Inspection, shard: int, to: Path) -> list[str]:
     """Take the newest good snapshot along: it makes the first start quick."""
-    for state in current(seen.reading, shard):
+    for state in current_states(seen.reading, shard):
         name = f"{Snapshots.NAME}/{shard}/{Path(state.place).name}"
         if state.own and state_problem(state) is None and NAMES.fullmatch(name) is not None:
             data_dir.make_folder(to / Snapshots.NAME)
@@ -437,11 +439,11 @@ def _pack(path: Path, manifest: Manifest, folder: Path, progress: Progress) -> N
 
 
 def _refuse_unsound(report: FsckReport, folder: Path) -> None:
-    if report.broken:
-        first = report.broken[0]
+    if report.blocking_findings:
+        first = report.blocking_findings[0]
         raise StorageFailed(
-            f"{folder} is not sound, and an older backup may be better than this one: {first.where}: {first.problem}",
-            f"smidgen fsck --data {folder} says everything; {first.hint}",
+            f"{folder} has errors, so no backup was written: {first.where}: {first.problem}",
+            f"run smidgen fsck --data {folder} for all findings; {first.hint}",
         )
 
 
@@ -496,14 +498,14 @@ def restore(
         Told how far it is.
     """
     folder = folder.resolve()
-    filled, disk = _filled(folder), folder.is_mount()
+    filled, disk = _is_nonempty(folder), folder.is_mount()
     if filled and not force:
         raise StorageFailed(
-            f"{folder} is not empty", "choose another --data, or say --force, which moves the old folder aside"
+            f"{folder} is not empty", "choose another --data, or add --force, which renames the old folder first"
         )
     if filled and disk:
         raise StorageFailed(
-            f"{folder} is a disk of its own and not empty", "move what is in it away, then restore without --force"
+            f"{folder} is a mount point and not empty", "move its contents elsewhere, then restore without --force"
         )
     try:
         with path.open("rb") as file:
@@ -511,25 +513,25 @@ def restore(
             parent, name = (folder, "restore") if disk else (folder.parent, folder.name)
             parent.mkdir(parents=True, exist_ok=True)
             _refuse_small(parent, archive.manifest)
-            with aside(parent, name) as place, only_one(folder) if filled else nullcontext():
+            with staging_dir(parent, name) as place, lock_folder(folder) if filled else nullcontext():
                 new = place / "data"
                 _unpack(archive, new, progress)
                 report = fsck(new, deep=deep, progress=progress)
                 _refuse_unsound_backup(report, path)
-                reach("restore-checked")
-                moved = _put_in_place(new, folder, filled=filled, disk=disk)
+                crash_point("restore-checked")
+                moved = _install(new, folder, filled=filled, disk=disk)
     except OSError as error:
         raise StorageFailed(
-            f"{path} cannot be restored: {error}", "nothing was changed; see that the folder can be written to"
+            f"{path} cannot be restored: {error}", "nothing was changed; check that the folder is writable"
         ) from error
     return Restored(archive.manifest, report, moved)
 
 
-def _filled(folder: Path) -> bool:
+def _is_nonempty(folder: Path) -> bool:
     if not folder.exists():
         return False
     if not folder.is_dir():
-        raise StorageFailed(f"{folder} is no folder", "choose another --data")
+        raise StorageFailed(f"{folder} is not a folder", "choose another --data")
     return any(path.name not in _NOTHING and not path.name.endswith(".aside") for path in folder.iterdir())
 
 
@@ -554,33 +556,33 @@ def _unpack(archive: Archive, to: Path, progress: Progress) -> None:
             out.flush()
             os.fsync(out.fileno())
         data_dir.sync_folder((to / each.name).parent)
-        reach("restore-part")
+        crash_point("restore-part")
     data_dir.sync_folder(to)
 
 
-def _put_in_place(new: Path, folder: Path, *, filled: bool, disk: bool) -> Path | None:
+def _install(new: Path, folder: Path, *, filled: bool, disk: bool) -> Path | None:
     """Let the new folder take its place; where the old one went."""
     if disk:  # a disk cannot be renamed: its files come one by one, the database last, without which nothing starts
         for name in (HEADS, Snapshots.NAME, FILE):
             if (new / name).exists():
                 (new / name).rename(folder / name)
-                reach("restore-moved")
-        data_dir.tighten(folder)
+                crash_point("restore-moved")
+        data_dir.restrict(folder)
         data_dir.sync_folder(folder)
         return None
     if not filled:
         new.rename(folder)  # in the place of an empty one, too
-        reach("restore-put")
+        crash_point("restore-put")
         data_dir.sync_folder(folder.parent)
         return None
     kept = _free(folder.with_name(f"{folder.name}.replaced-{time.strftime('%Y%m%d-%H%M%S')}"))
     new.rename(kept)
-    if not exchange(kept, folder):
+    if not swap_dirs(kept, folder):
         swap = _free(kept.with_name(f"{kept.name}.new"))
         kept.rename(swap)
         folder.rename(kept)
         swap.rename(folder)
-    reach("restore-put")
+    crash_point("restore-put")
     data_dir.sync_folder(folder.parent)
     return kept
 
@@ -595,9 +597,9 @@ def _free(path: Path) -> Path:
 
 
 def _refuse_unsound_backup(report: FsckReport, path: Path) -> None:
-    if report.broken:
-        first = report.broken[0]
+    if report.blocking_findings:
+        first = report.blocking_findings[0]
         raise StorageFailed(
-            f"what {path} holds is not sound, and nothing was put back: {first.where}: {first.problem}",
+            f"the data in {path} has errors, so nothing was restored: {first.where}: {first.problem}",
             "use an older backup",
         )

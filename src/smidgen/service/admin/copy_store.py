@@ -11,18 +11,18 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from smidgen.service.engine.inspection import Inspection, opened
+from smidgen.service.engine.inspection import Inspection, open_read_only
 from smidgen.service.engine.log_reader import EventLog
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.rebuild import Rebuilding, rebuild
-from smidgen.service.engine.recordings import DatabaseRecording
-from smidgen.service.engine.recovery import current, state_problem
-from smidgen.service.engine.registry import served
+from smidgen.service.engine.log_sources import StoreSource
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.rebuild import Rebuilder, rebuild
+from smidgen.service.engine.recovery import current_states, state_problem
+from smidgen.service.engine.registry import load_models
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log.events import Chain
 from smidgen.service.storage.address import Database, Place, open_store
-from smidgen.service.storage.data_dir import in_use, only_one
-from smidgen.service.storage.sql import TABLES, SQLReads
+from smidgen.service.storage.data_dir import in_use, lock_folder
+from smidgen.service.storage.sql import TABLES, SqlStoreReader
 
 if TYPE_CHECKING:
     from smidgen.service.storage.address import Opened
@@ -76,7 +76,7 @@ def copy(source: Place, target: Place, progress: Progress = lambda what, done, o
         If the target is not empty, or anything differs; then nothing was written.
     """
     if _same(source, target):
-        raise StorageFailed(f"{target} is where it comes from", "name another place, which is empty")
+        raise StorageFailed(f"source and target are both {target}", "give an empty folder or database as the target")
     with _source(source) as (seen, running), _target(target) as store:
         store.begin()
         try:
@@ -84,10 +84,10 @@ def copy(source: Place, target: Place, progress: Progress = lambda what, done, o
             rows = {name: _fill(seen.reading, store, name, progress) for name in TABLES}
             for name in TABLES:
                 _compare(seen.reading, store, name, rows[name], progress)
-            models, events = served(seen.reading), 0
+            models, events = load_models(seen.reading), 0
             for model in models:
-                events += _follow(store, model)
-                _fold(seen, store, model, progress)
+                events += _check_chain(store, model)
+                _compare_replays(seen, store, model, progress)
             store.commit()
         except BaseException:
             store.rollback()
@@ -109,11 +109,11 @@ def _source(place: Place) -> Iterator[tuple[Inspection, bool]]:
             yield seen, False
         return
     if in_use(place):
-        with opened(place, running=True) as seen:
+        with open_read_only(place, running=True) as seen:
             yield seen, True
         return
     Inspection(place).reading.close()  # before a lock is made where no service ever was
-    with only_one(place), opened(place, running=False) as seen:
+    with lock_folder(place), open_read_only(place, running=False) as seen:
         yield seen, False
 
 
@@ -128,17 +128,17 @@ def _target(place: Place) -> Iterator[Opened]:
     finally:
         store.close()
     if isinstance(place, Path):
-        open_store(place).close()  # which writes the heads of the logs beside them
+        open_store(place).close()  # which writes the heads of the logs next to them
 
 
 def _refuse_filled(store: Opened, place: Place) -> None:
-    store.take_all()
+    store.acquire_catalogue()
     for name in TABLES:
         if store.count_of_rows(name):
-            raise StorageFailed(f"{place} is not empty: it has {name}", "name an empty folder, or another ?schema=")
+            raise StorageFailed(f"{place} is not empty: it holds {name}", "give an empty folder, or another ?schema=")
 
 
-def _fill(reading: SQLReads, store: Opened, name: str, progress: Progress) -> int:
+def _fill(reading: SqlStoreReader, store: Opened, name: str, progress: Progress) -> int:
     of, count = reading.count_of_rows(name), 0
     for count, row in enumerate(reading.rows_of(name), 1):
         store.add_row(name, row)
@@ -147,12 +147,14 @@ def _fill(reading: SQLReads, store: Opened, name: str, progress: Progress) -> in
     return count
 
 
-def _compare(reading: SQLReads, store: Opened, name: str, rows: int, progress: Progress) -> None:
+def _compare(reading: SqlStoreReader, store: Opened, name: str, rows: int, progress: Progress) -> None:
     """Read a table back, and hold it against where it is from."""
     progress(f"comparing {name}", 0, rows)
     before, after = (_digest(view.rows_of(name)) for view in (reading, store))
     if before != after:
-        raise StorageFailed(f"the table {name} was not read back as it was written", "nothing was kept; try again")
+        raise StorageFailed(
+            f"the table {name} differs from the source after the copy", "nothing was kept; run the copy again"
+        )
 
 
 def _digest(rows: Iterator[Any]) -> bytes:
@@ -162,38 +164,40 @@ def _digest(rows: Iterator[Any]) -> bytes:
     return whole.digest()
 
 
-def _follow(store: Opened, model: Served) -> int:
+def _check_chain(store: Opened, model: ServedModel) -> int:
     """The chain of a log holds in its new place, up to the head; of how many events."""
-    base = store.base(model.shard)
+    base = store.checkpoint(model.shard)
     chain = Chain() if base is None else Chain(base.seq, base.chain)
-    problem = chain.follow(EventLog(store).events_of(model.shard))
+    problem = chain.check_all(EventLog(store).events_of(model.shard))
     if problem is not None or (chain.seq, chain.chain) != (model.counts.seq, model.counts.chain):
         raise StorageFailed(
-            f"the log of {model.name} is not sound: {problem or 'it ends elsewhere'}",
-            "smidgen fsck tells more of where it is from; nothing was written",
+            f"the log of {model.name} has errors: {problem or 'it ends at another event than its head'}",
+            "nothing was written; run smidgen fsck on the source for details",
         )
     return chain.seq - (base.seq if base is not None else 0)
 
 
-def _fold(seen: Inspection, store: Opened, model: Served, progress: Progress) -> None:
+def _compare_replays(seen: Inspection, store: Opened, model: ServedModel, progress: Progress) -> None:
     """Learn a log again in both places, and compare what it leads to."""
     if not model.seq:
         return
     progress(f"learning {model.name} again", 0, 0)
-    here, there = (rebuild(DatabaseRecording(view, model)) for view in (seen, _WithLog(EventLog(store))))
+    here, there = (rebuild(StoreSource(view, model)) for view in (seen, _WithLog(EventLog(store))))
     if _learners(here) != _learners(there):
-        raise StorageFailed(f"the log of {model.name} leads to another learner there", "nothing was kept; try again")
+        raise StorageFailed(
+            f"the log of {model.name} replays to another learner in the target", "nothing was kept; run the copy again"
+        )
 
 
-def _learners(rebuilt: Rebuilding) -> tuple[int, int, dict[str | None, bytes], bytes | None]:
+def _learners(rebuilt: Rebuilder) -> tuple[int, int, dict[str | None, bytes], bytes | None]:
     keys = list(dict.fromkeys([*rebuilt.learners, *rebuilt.numbers]))
     group = rebuilt.group.to_bytes() if rebuilt.group is not None else None
     return rebuilt.seq, rebuilt.version, {key: rebuilt.learner(key).to_bytes() for key in keys}, group
 
 
-def _state(reading: SQLReads, store: Opened, shard: int) -> int:
+def _state(reading: SqlStoreReader, store: Opened, shard: int) -> int:
     """The newest good state of a shard makes the first start quick."""
-    for state in current(reading, shard):
+    for state in current_states(reading, shard):
         if state.own and state_problem(state) is None:
             return int(store.publish(shard, None, state.seq, state.content))
     return 0

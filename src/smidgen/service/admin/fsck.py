@@ -11,21 +11,21 @@ import msgspec
 from smidgen.errors import FOREIGN, InvalidRecord, SmidgenError
 from smidgen.serialization import UNREADABLE
 from smidgen.service.admin.verify import audit_model
-from smidgen.service.engine.inspection import Inspection, look
-from smidgen.service.engine.model import Served, count_of_models, name_and_part
+from smidgen.service.engine.inspection import Inspection, query_offline
+from smidgen.service.engine.model import ServedModel, count_of_models, name_and_part
 from smidgen.service.engine.recovery import state_problem
-from smidgen.service.engine.registry import recorded, served
+from smidgen.service.engine.registry import load_models, recorded_blueprint
 from smidgen.service.errors import NoData, StorageFailed
 from smidgen.service.log import codec
-from smidgen.service.log.base import RETAINED, Base, base_digest
+from smidgen.service.log.checkpoint import RETAINED, Checkpoint, checkpoint_digest
 from smidgen.service.log.events import DIGEST, ERASED, Chain, Event, is_rewritten, present_digest
 from smidgen.service.schemas import ModelBody, Name
 from smidgen.service.storage import data_dir, integrity
 from smidgen.service.storage.address import Place
 from smidgen.service.storage.data_dir import in_use
-from smidgen.service.storage.integrity import Fault, Findings
+from smidgen.service.storage.integrity import Problem, Problems
 from smidgen.service.storage.records import Counts, ModelRow, State
-from smidgen.service.storage.snapshots import NAME, Heads, Witnesses
+from smidgen.service.storage.snapshots import NAME, Heads, TailCheck
 from smidgen.service.storage.sqlite_schema import FILE, RESTORE
 
 # A model's events from the first to the last: the chain, the numbers, and what the counts must be at the end.
@@ -34,7 +34,7 @@ from smidgen.service.storage.sqlite_schema import FILE, RESTORE
 _CHANGES = ("amended", "imported", "promoted")
 
 
-class Following:
+class ChainChecker:
     """Follows the log of one model; says what is wrong as pairs of a code and words.
 
     Parameters
@@ -47,7 +47,7 @@ class Following:
         Where the log begins, if not with its first event, and the digest of that.
     """
 
-    def __init__(self, row: ModelRow, counts: Counts, base: Base | None = None, digest: bytes = b"") -> None:
+    def __init__(self, row: ModelRow, counts: Counts, base: Checkpoint | None = None, digest: bytes = b"") -> None:
         self._row = row
         self._counts = counts
         self._base = base
@@ -64,17 +64,17 @@ class Following:
         self._rewrites: dict[int, bytes] = {}  # and what the log tells of that
         self.events = 0
 
-    def keeps(self, event: Event, digest: bytes) -> bool:
+    def may_carry(self, event: Event, digest: bytes) -> bool:
         """Whether an event that the base keeps can be the one of this digest; it may have been rewritten since."""
         if present_digest(event) == digest:
             return True
         self._rewritten[event.seq] = present_digest(event)
         return is_rewritten(event)
 
-    def take(self, event: Event) -> Iterator[tuple[str, str]]:
+    def check(self, event: Event) -> Iterator[tuple[str, str]]:
         """Take the next event."""
         self.events += 1
-        if (problem := self._chain.take(event)) is not None:
+        if (problem := self._chain.check(event)) is not None:
             yield "chain", problem
         if event.seq == 1:
             self._created = event
@@ -138,7 +138,7 @@ class Following:
 # Whether a data folder is sound: file, tables, chains, witnesses, snapshots, modes. Nothing is changed by looking.
 
 _OUTDATED = "it has states of an older arithmetic; they are not used, and the log is replayed at the next start"
-_SKIPPED = "nothing is lost: it is skipped, and written anew when the key learns again"
+_SKIPPED = "no data is lost: it is skipped, and written again when the key learns"
 #: Told how far it is: what is being done, how much of it is done, of how much; 0 of 0 where nobody knows.
 Progress = Callable[[str, int, int], None]
 
@@ -173,17 +173,17 @@ class FsckReport(msgspec.Struct):
     snapshots: int = 0
     states: int = 0
     tokens: int = 0
-    findings: list[Fault] = msgspec.field(default_factory=list)
+    findings: list[Problem] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
 
     @property
-    def broken(self) -> list[Fault]:
+    def blocking_findings(self) -> list[Problem]:
         """The findings, but for learners that are only not installed here."""
         return [finding for finding in self.findings if finding.code != "learner"]
 
 
 def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> FsckReport:
-    """Check a data folder, or a database, beside a running service or without.
+    """Check a data folder, or a database, next to a running service or without.
 
     Parameters
     ----------
@@ -199,16 +199,16 @@ def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, 
             return _Check(seen, deep, progress).run()
     folder = where
     if not folder.is_dir():
-        raise NoData(f"there is no folder {folder}", "give the --data folder of a service")
-    report, found = FsckReport(str(folder), running=in_use(folder), deep=deep), Findings()
+        raise NoData(f"there is no folder {folder}", "give the data folder of a service with --data")
+    report, found = FsckReport(str(folder), running=in_use(folder), deep=deep), Problems()
     _check_modes(folder, found)
     try:
-        witnesses = Witnesses(folder)  # before the database, which may go on
+        witnesses = TailCheck(folder)  # before the database, which may go on
         witnesses.refuse_alone()
-        return look(folder, lambda seen: _FolderCheck(folder, seen, witnesses, deep, progress).run())
+        return query_offline(folder, lambda seen: _FolderCheck(folder, seen, witnesses, deep, progress).run())
     except StorageFailed as error:
         if not any(folder.iterdir()):
-            raise NoData(f"{folder} is empty", "give the --data folder of a service") from error
+            raise NoData(f"{folder} is empty", "give the data folder of a service with --data") from error
         found.add("database", FILE, str(error).removesuffix(f"; {error.hint}"), error.hint)  # with the path
     report.findings, report.sound = found.all(), False
     return report
@@ -223,8 +223,8 @@ def _is_name(row: str) -> bool:
     return True
 
 
-def _check_modes(folder: Path, found: Findings) -> None:
-    for path in data_dir.loose(folder):
+def _check_modes(folder: Path, found: Problems) -> None:
+    for path in data_dir.exposed_paths(folder):
         mode = stat.S_IMODE(path.stat().st_mode)
         found.add(
             "mode",
@@ -252,7 +252,7 @@ class _Check:
         self._seen = seen
         self._progress = progress
         self._report = FsckReport(str(seen.where), deep=deep)
-        self._found = Findings()
+        self._found = Problems()
         self._names: dict[int, str] = {}
 
     def run(self) -> FsckReport:
@@ -284,30 +284,30 @@ class _Check:
             self._model(row)
         self._heads()
         if report.deep and not self._found.all():
-            for model in served(reading):
+            for model in load_models(reading):
                 self._replay(model)
         elif report.deep:
-            report.notes.append("the logs were not learnt again: what is wrong comes first")
+            report.notes.append("the logs were not replayed: fix the errors first")
 
     def _model(self, row: ModelRow) -> None:
         reading, report, where = self._seen.reading, self._report, f"model {row.name}"
         counts = reading.counts(row.shard) or Counts()
-        follow = Following(row, counts, reading.base(row.shard), self._base(row, where))
-        for kept in reading.carried(row.shard):
+        follow = ChainChecker(row, counts, reading.checkpoint(row.shard), self._checkpoint(row, where))
+        for kept in reading.carried_decisions(row.shard):
             carried = reading.event(row.shard, kept.seq)
-            if carried is None or not follow.keeps(carried, kept.digest):
+            if carried is None or not follow.may_carry(carried, kept.digest):
                 self._found.add("base", where, f"event {kept.seq}, which the base keeps, is damaged", RESTORE)
         for done, event in enumerate(self._seen.log.events_of(row.shard), 1):
-            for code, problem in follow.take(event):
+            for code, problem in follow.check(event):
                 self._found.add(code, where, problem, RESTORE)
             if done % 1000 == 0:
                 self._progress(row.name, done, counts.seq)
         for code, problem in follow.end():
             self._found.add(code, where, problem, RESTORE)
         report.events += follow.events
-        if not self._made(row, where):
+        if not self._learner_can_be_made(row, where):
             return
-        forgotten, stale = reading.forgotten(row.shard), 0
+        forgotten, stale = reading.last_forgetting(row.shard), 0
         for state in self._snapshots(row.shard):
             report.snapshots += 1
             if state.seq < forgotten:
@@ -327,31 +327,31 @@ class _Check:
     def _snapshots(self, shard: int) -> Iterator[State]:
         yield from self._seen.reading.states(shard)
 
-    def _base(self, row: ModelRow, where: str) -> bytes:
+    def _checkpoint(self, row: ModelRow, where: str) -> bytes:
         """The digest of what a log begins with; its states and what it keeps are what was written."""
         reading = self._seen.reading
-        if (base := reading.base(row.shard)) is None:
+        if (base := reading.checkpoint(row.shard)) is None:
             return b""
-        digests, carried = [], reading.carried(row.shard)
-        for state in reading.base_states(row.shard):
-            if not state.sound:
+        digests, carried = [], reading.carried_decisions(row.shard)
+        for state in reading.checkpoint_states(row.shard):
+            if not state.is_intact:
                 who = "" if state.key is None else f" of key {state.key!r}"
                 self._found.add("base", where, f"the base state{who} is damaged", RESTORE)
             digests.append(state.digest)
         if base.erased < base.seq:
             self._report.notes.append(f"{where}: what lies under its base is still being erased")
-        return base_digest(base, digests, carried)
+        return checkpoint_digest(base, digests, carried)
 
-    def _replay(self, model: Served) -> None:
+    def _replay(self, model: ServedModel) -> None:
         """Learn the log again, and compare."""
         done = audit_model(self._seen, model, lambda count: self._progress(model.label, count, model.seq))
         for problem in done.problems:
             self._found.add("replay", f"model {model.label}", problem, RESTORE)
 
-    def _made(self, row: ModelRow, where: str) -> bool:
+    def _learner_can_be_made(self, row: ModelRow, where: str) -> bool:
         """Whether the model's learner can be made; without it, what was written aside cannot be read."""
         try:
-            recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+            recorded_blueprint(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
         except (SmidgenError, *UNREADABLE, *FOREIGN) as error:
             self._found.add(
                 "learner",
@@ -370,11 +370,11 @@ class _Check:
             self._found.add(code, where, f"{name} cannot be used: {problem}", hint)
         elif state.seq > counts.seq and code == "state":
             self._found.add(code, where, f"{name} is ahead of the log", RESTORE)
-        elif state.outdated and (note := f"{where}: {_OUTDATED}") not in self._report.notes:
+        elif state.is_outdated and (note := f"{where}: {_OUTDATED}") not in self._report.notes:
             self._report.notes.append(note)
 
     def _passed_over(self, state: State) -> str:
-        return "nothing is lost: it is skipped, and more of the log is learnt again at the next start"
+        return "no data is lost: it is skipped, and more of the log is replayed at the next start"
 
     def _heads(self) -> None:
         """Whether the log ends where its witnesses say; in a database the shard's own row is the head."""
@@ -393,12 +393,12 @@ class _FolderCheck(_Check):
     seen
         The folder as of one moment.
     witnesses
-        What lies beside the database.
+        What lies next to the database.
     """
 
     place = FILE
 
-    def __init__(self, folder: Path, seen: Inspection, witnesses: Witnesses, deep: bool, progress: Progress) -> None:
+    def __init__(self, folder: Path, seen: Inspection, witnesses: TailCheck, deep: bool, progress: Progress) -> None:
         super().__init__(seen, deep, progress)
         self._folder = folder
         self._witnesses = witnesses
@@ -420,24 +420,24 @@ class _FolderCheck(_Check):
                 yield snapshot.state(own=True)
 
     def _passed_over(self, state: State) -> str:
-        return f"nothing is lost: delete {state.place}, and more of the log is learnt again at the next start"
+        return f"nothing is lost: delete {state.place}, and more of the log is replayed at the next start"
 
     def _heads(self) -> None:
         heads = Heads(self._folder)
-        for lost in self._witnesses.lost(self._seen.reading.chain, self._seen.reading.floor):
+        for lost in self._witnesses.find_lost(self._seen.reading.chain, self._seen.reading.floor):
             self._found.add(
                 "lost",
                 str(lost.witness.relative_to(self._folder)),
                 f"it has seen what the log does not have: {str(lost).format(self._name(lost.shard))}",
                 f"{RESTORE}; to go on without what is lost, delete {heads.path} and the folder snapshots",
             )
-        torn = heads.torn()
+        torn = heads.damaged_shards()
         for shard in torn:
             self._found.add(
                 "head",
                 NAME,
                 f"what it says of {self._name(shard)} cannot be read",
-                f"nothing is lost: delete {heads.path}; the next start writes it anew",
+                f"nothing is lost: delete {heads.path}; the next start writes it again",
             )
         silent = [shard for shard in self._names if shard not in self._witnesses.heads and shard not in torn]
         if silent:

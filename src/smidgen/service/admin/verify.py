@@ -11,11 +11,11 @@ from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.learners.saving import decode_learner
 from smidgen.service.engine.inspection import Inspection
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.rebuild import Rebuilding
-from smidgen.service.engine.recordings import TYPES, DatabaseRecording, Recording
-from smidgen.service.engine.recovery import current, state_problem
-from smidgen.service.log.codec import Line
+from smidgen.service.engine.log_sources import TYPES, LogSource, StoreSource
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.rebuild import Rebuilder
+from smidgen.service.engine.recovery import current_states, state_problem
+from smidgen.service.log.codec import EventLine
 from smidgen.service.log.events import Chain
 from smidgen.service.storage.records import State
 
@@ -61,7 +61,7 @@ class Audit:
     compared: list[str] = field(default_factory=list)
 
 
-def audit_file(recording: Recording) -> Audit:
+def audit_file(recording: LogSource) -> Audit:
     """Check an exported log by itself."""
     shards: dict[int | None, _Auditor] = {}
     shard = None
@@ -69,14 +69,14 @@ def audit_file(recording: Recording) -> Audit:
         for event in recording.lines():
             if (shard := event.shard) not in shards:
                 shards[shard] = _Auditor(recording, shard=shard)
-            shards[shard].see(event)
+            shards[shard].check(event)
     except InvalidRecord as error:
         shards.setdefault(shard, _Auditor(recording, shard=shard)).stop(error.problem)
     shards = shards or {None: _Auditor(recording)}
-    return together(recording.name, {shard: each.end() for shard, each in shards.items()})
+    return combine_audits(recording.name, {shard: each.end() for shard, each in shards.items()})
 
 
-def together(name: str, shards: Mapping[int | None, Audit]) -> Audit:
+def combine_audits(name: str, shards: Mapping[int | None, Audit]) -> Audit:
     """What was found in the shards of a model."""
     if (only := shards.get(None)) is not None:
         return only
@@ -90,7 +90,7 @@ def together(name: str, shards: Mapping[int | None, Audit]) -> Audit:
     return found
 
 
-def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] = lambda count: None) -> Audit:
+def audit_model(seen: Inspection, model: ServedModel, passed: Callable[[int], None] = lambda count: None) -> Audit:
     """Check the log of a shard, its table of decisions, and the states that were written aside.
 
     A state of another arithmetic is not compared: it is not used.
@@ -105,18 +105,18 @@ def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] =
         Told now and then how many events are done.
     """
     reading = seen.reading
-    snapshots = {state.seq: state for state in current(reading, model.shard) if state.own}
+    snapshots = {state.seq: state for state in current_states(reading, model.shard) if state.own}
     states = {
         key: state
         for key in reading.state_keys(model.shard)
         for state in reading.states(model.shard, key)
-        if not state.outdated
+        if not state.is_outdated
     }
-    recording = DatabaseRecording(seen, model)
+    recording = StoreSource(seen, model)
     found = _Auditor(recording, snapshots, states, passed).run()
-    base = seen.reading.base(model.shard)
+    base = seen.reading.checkpoint(model.shard)
     chain = Chain(base.seq, base.chain) if base is not None else Chain()
-    if (problem := chain.follow(recording.events())) is not None:
+    if (problem := chain.check_all(recording.events())) is not None:
         found.problems.append(problem)
     _compare_tables(seen, model, found)
     return found
@@ -125,7 +125,7 @@ def audit_model(seen: Inspection, model: Served, passed: Callable[[int], None] =
 class _Auditor:
     def __init__(
         self,
-        recording: Recording,
+        recording: LogSource,
         snapshots: dict[int, State] | None = None,
         states: dict[str, State] | None = None,
         passed: Callable[[int], None] = lambda count: None,
@@ -135,7 +135,7 @@ class _Auditor:
         self._recording = recording
         self._snapshots = snapshots or {}
         self._states = states or {}
-        self._rebuilding = Rebuilding(recording, shard)
+        self._rebuilding = Rebuilder(recording, shard)
         self._replays = True
         self._waiting: set[str] = set()
         self._answered: dict[str, str] = {}
@@ -148,7 +148,7 @@ class _Auditor:
         """Go through the log once."""
         try:
             for event in self._recording.lines():
-                self.see(event)
+                self.check(event)
         except InvalidRecord as error:
             self.stop(error.problem)
         return self.end()
@@ -158,16 +158,16 @@ class _Auditor:
         self._problem(problem)
         self._replays = False
 
-    def see(self, event: Line) -> None:
+    def check(self, event: EventLine) -> None:
         """Check the next event."""
-        self._take(event)
+        self._check_event(event)
         if self._found.events % 1000 == 0:
             self._passed(self._found.events)
 
     def end(self) -> Audit:
         """What was found."""
         found = self._found
-        self._end_base()
+        self._compare_checkpoint()
         if not found.events:
             self._problem("there are no events")
         blueprint = self._rebuilding.blueprint
@@ -175,13 +175,13 @@ class _Auditor:
             found.keys = len(self._rebuilding.numbers)
         return found
 
-    def _take(self, event: Line) -> None:
+    def _check_event(self, event: EventLine) -> None:
         found = self._found
         if event.type in ("base", "base_state"):
-            self._take_base(event)
+            self._check_checkpoint(event)
             return
         if event.type == "decision" and event.seq <= self._base:
-            self._take_kept(event)
+            self._check_carried(event)
             return
         found.events += 1
         if event.seq != found.events:
@@ -190,15 +190,15 @@ class _Auditor:
         if (event.type == "created") != (event.seq == 1):
             self._problem(f"event {event.seq} is {event.type!r}; the first, and only that, creates the model")
         if event.type == "decision":
-            self._take_decision(event)
+            self._check_decision(event)
             if event.number <= self._rebuilding.numbers.get(event.key, 0):
                 self._problem(f"event {event.seq} has the learner's number {event.number}, which does not rise")
         elif event.type in ("feedback", "expired"):
-            self._take_answer(event)
+            self._check_feedback(event)
         elif event.type == "taught" and event.decision is not None:
-            self._take_lesson(event)
+            self._check_follower_update(event)
         elif event.type == "retracted":
-            self._take_retraction(event)
+            self._check_retraction(event)
         elif event.type not in TYPES:
             found.passed_over += 1
         if event.changes:
@@ -207,7 +207,7 @@ class _Auditor:
             found.version = event.model_version or 0
         self._replay(event)
 
-    def _take_base(self, event: Line) -> None:
+    def _check_checkpoint(self, event: EventLine) -> None:
         """What the log begins with."""
         found = self._found
         if event.type == "base":
@@ -218,28 +218,28 @@ class _Auditor:
             found.version, found.under, found.late_under = event.version, event.decisions, event.late
         self._replay(event)
 
-    def _take_kept(self, event: Line) -> None:
+    def _check_carried(self, event: EventLine) -> None:
         """A decision under the base, which is kept."""
-        self._take_decision(event)
+        self._check_decision(event)
         self._found.under -= 1
         if event.status is not None and event.decision is not None:
             self._answered[event.decision] = "expired" if event.status in ("expired", "refused") else "feedback"
             self._before.add(event.decision)
             self._waiting.discard(event.decision)
 
-    def _take_decision(self, event: Line) -> None:
+    def _check_decision(self, event: EventLine) -> None:
         self._found.decisions += 1
         id = event.decision or ""
         if id in self._waiting or id in self._answered:
             self._problem(f"event {event.seq}: the decision {id} was made before")
         self._waiting.add(id)
         try:
-            if (number := event.made().number) != event.number:
+            if (number := event.record_bytes().number) != event.number:
                 self._problem(f"event {event.seq} has the number {event.number} and its record {number}")
         except SmidgenError as error:
             self._problem(f"event {event.seq} holds a record that cannot be read: {error.problem}")
 
-    def _take_answer(self, event: Line) -> None:
+    def _check_feedback(self, event: EventLine) -> None:
         """Feedback, or silence; feedback after that is late and changes nothing."""
         found, id = self._found, event.decision or ""
         after_silence = event.type == "feedback" and event.status == "late" and self._answered.get(id) == "expired"
@@ -264,7 +264,7 @@ class _Auditor:
             self._problem(f"event {event.seq} has the status {event.status!r}")
         self._answered[id] = "late answer" if after_silence else event.type
 
-    def _take_lesson(self, event: Line) -> None:
+    def _check_follower_update(self, event: EventLine) -> None:
         """What came of the decision that was shown in the place of one of these."""
         id = event.decision or ""
         if id not in self._waiting:
@@ -273,7 +273,7 @@ class _Auditor:
         self._answered[id] = event.type
         self._found.learnt += 1
 
-    def _take_retraction(self, event: Line) -> None:
+    def _check_retraction(self, event: EventLine) -> None:
         id = event.decision or ""
         if id not in self._answered and self._base:
             self._waiting.add(id)  # the answer lies under the base
@@ -283,14 +283,14 @@ class _Auditor:
             self._found.learnt -= id not in self._before
             self._waiting.add(id)
 
-    def _replay(self, event: Line) -> None:
+    def _replay(self, event: EventLine) -> None:
         """Learn it again, and compare where a state was written aside."""
         if event.type not in ("base", "base_state"):
-            self._end_base()
+            self._compare_checkpoint()
         if not self._replays:
             return
         try:
-            self._rebuilding.take(event)
+            self._rebuilding.apply(event)
         except SmidgenError as error:
             self._problem(f"event {event.seq} cannot be replayed: {error.problem}")
             self._replays = False
@@ -299,19 +299,19 @@ class _Auditor:
             return  # its states are still to come
         if event.type == "base_state" and self._rebuilding.group is not None:
             return  # what keys share is complete when all of them have come
-        if self._rebuilding.undone.spoils(self._found.version):
+        if self._rebuilding.undone.is_stale(self._found.version):
             return  # a state of this version holds what was taken back later, and is not used
         if (snapshot := self._snapshots.get(event.seq)) is not None:
             self._compare_snapshot(snapshot)
         if event.key is not None and (state := self._states.get(event.key)) is not None and state.seq == event.seq:
             self._compare(f"the state of key {event.key!r}", event.key, state.content)
 
-    def _end_base(self) -> None:
+    def _compare_checkpoint(self) -> None:
         """All states of the base have come: compare what keys share, and the keys, with what was written aside."""
         if not self._beginning or not self._replays:
             return
         self._beginning = False
-        if self._rebuilding.group is None or self._rebuilding.undone.spoils(self._found.version):
+        if self._rebuilding.group is None or self._rebuilding.undone.is_stale(self._found.version):
             return
         if (snapshot := self._snapshots.get(self._base)) is not None:
             self._compare_snapshot(snapshot)
@@ -358,9 +358,9 @@ class _Auditor:
         self._found.problems.append(text)
 
 
-def _compare_tables(seen: Inspection, model: Served, found: Audit) -> None:
+def _compare_tables(seen: Inspection, model: ServedModel, found: Audit) -> None:
     """The table of decisions says the same as the events."""
-    ((decisions, learnt, late, lost),) = seen.reading.look("tally", model.shard)
+    ((decisions, learnt, late, lost),) = seen.reading.query("tally", model.shard)
     tables = (
         ("decisions", decisions, found.decisions),
         ("learnt", learnt, found.learnt),

@@ -11,45 +11,48 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smidgen.service.cli.serve import DATA, TIMES, Data, Import, as_place
+from smidgen.service.cli.serve import DATA, TIMES, Data, Import, as_address
 
 if TYPE_CHECKING:
     from smidgen.learners import Learner
     from smidgen.service.admin.fsck import FsckReport, Progress
     from smidgen.service.admin.verify import Audit
-    from smidgen.service.engine.rebuild import Rebuilding
+    from smidgen.service.engine.rebuild import Rebuilder
 
-# ``smidgen log verify|replay|export``: the log is the truth; check it, learn it again, take it elsewhere.
+# ``smidgen log verify|replay|export``: check, replay and export a log.
 
 log = typer.Typer(
     name="log",
-    help="Check, replay and export a model's log. A running service is not disturbed.",
+    help="Check, replay and export a model's log. Safe while the service is running.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 Source = Annotated[
-    str, typer.Argument(help="A model's name, or an exported log: a file or a folder of files.", metavar="NAME")
+    str, typer.Argument(help="A model's name, or an exported log (a file or a folder of files).", metavar="NAME")
 ]
 
 
 @log.command()
 def verify(name: Source, data: Data = DATA, modules: Import = None) -> None:
-    """Check that a log is whole, and that learning it again gives the snapshots bit for bit.
+    """Check that a log is complete and that replaying it reproduces the snapshots bit for bit.
 
-    Events without gaps, every record readable, every feedback with its decision and only one, versions that count by
-    one; then a replay from nothing, held against every snapshot. The exit status is 1 if anything is wrong.
+    Checks that no event is missing, that every record is readable, that every feedback belongs to exactly one decision
+    and that versions increase by one. Then replays the log from scratch and compares the result with every snapshot.
+    Exits with 1 if a check fails.
+
+    Example: [bold]smidgen log verify banner --data smidgen-data[/bold]
     """
-    from smidgen.service.admin.verify import audit_file, audit_model, together
+    from smidgen.service.admin.verify import audit_file, audit_model, combine_audits
     from smidgen.service.engine.inspection import Inspection
-    from smidgen.service.ope.sources import files_of, recorded
+    from smidgen.service.ope.sources import files_of, open_log
 
     if files_of(Path(name)):
-        with recorded(name, data) as recording:
+        with open_log(name, data) as recording:
             found = audit_file(recording)
     else:
         with Inspection(data) as seen:
-            audits = {part.in_shard.get("shard"): audit_model(seen, part) for part in seen.model(name).parts}
-            found = together(name, audits)
+            audits = {part.shard_suffix.get("shard"): audit_model(seen, part) for part in seen.model(name).parts}
+            found = combine_audits(name, audits)
     _print(found)
     if found.problems:
         raise typer.Exit(1)
@@ -59,60 +62,66 @@ def verify(name: Source, data: Data = DATA, modules: Import = None) -> None:
 def replay(
     name: Source,
     data: Data = DATA,
-    key: Annotated[str | None, typer.Option(help="Of a keyed model: whose learner.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Save the learner here; smidgen.load reads it.")] = None,
+    key: Annotated[str | None, typer.Option(help="Key whose learner to rebuild, for keyed models.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save the learner to this file; smidgen.load reads it.")] = None,
     modules: Import = None,
 ) -> None:
-    """Rebuild the learner from the log alone, without snapshots, and show its weights."""
+    """Rebuild a learner from the log alone, without snapshots, and print its weights.
+
+    Example: [bold]smidgen log replay banner --out banner.smidgen[/bold]
+    """
+    from smidgen.checks import suggest
     from smidgen.service.engine.rebuild import rebuild_all
     from smidgen.service.errors import Unknown
-    from smidgen.service.ope.sources import recorded
+    from smidgen.service.ope.sources import open_log
 
-    with recorded(name, data) as recording:
+    with open_log(name, data) as recording:
         shards = rebuild_all(recording)
     seq, version = sum(each.seq for each in shards.values()), sum(each.version for each in shards.values())
     keys = sum(len(each.numbers) for each in shards.values())
     typer.echo(f"{recording.name}: {seq} events, version {version}")
     rebuilt = next((each for each in shards.values() if key in each.numbers), next(iter(shards.values())))
     if rebuilt.blueprint is not None and rebuilt.blueprint.body.keyed and key is None:
-        typer.echo(f"{keys} keys, one learner each; choose one with --key")
+        typer.echo(f"The model has {keys} keys with one learner each. Choose one with --key.")
         if out is not None:
-            raise typer.BadParameter("a keyed model has many learners; say --key as well", param_hint="--out")
+            raise typer.BadParameter("a keyed model has one learner per key; add --key", param_hint="--out")
         return
     if key is not None and key not in rebuilt.numbers:
-        raise Unknown(f"there is no key {key!r} in the log", "leave --key out to see how many there are")
+        raise Unknown(f"there is no key {key!r} in the log", f"{suggest(key, rebuilt.numbers, 'the log has no keys')}")
     learner = rebuilt.learner(key)
     _describe(learner, _names(rebuilt))
     if out is not None:
         learner.save(out)
-        typer.echo(f"saved to {out}")
+        typer.echo(f"Saved the learner to {out}.")
 
 
 @log.command()
 def export(
     name: Annotated[str, typer.Argument(help="A model's name.")],
     data: Data = DATA,
-    out: Annotated[Path | None, typer.Option(help="The file; NDJSON to standard output if left out.")] = None,
-    format: Annotated[str, typer.Option(help="ndjson, csv, parquet or dsjson.")] = "ndjson",
-    shard: Annotated[int | None, typer.Option(min=0, help="Of a model with several shards: only this one.")] = None,
-    after: Annotated[int, typer.Option(min=0, help="Only the events after this one.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="File to write. Default: NDJSON to standard output.")] = None,
+    format: Annotated[str, typer.Option(help="ndjson, csv, parquet or dsjson (Vowpal Wabbit).")] = "ndjson",
+    shard: Annotated[int | None, typer.Option(min=0, help="Export this shard only.")] = None,
+    after: Annotated[int, typer.Option(min=0, help="Export events after this number.")] = 0,
     since: Annotated[
-        datetime | None, typer.Option(formats=TIMES, help="Only the events from this moment on (itself too), UTC.")
+        datetime | None, typer.Option(formats=TIMES, help="Export events from this time on, inclusive (UTC).")
     ] = None,
     until: Annotated[
-        datetime | None, typer.Option(formats=TIMES, help="Only the events before this moment (itself not), UTC.")
+        datetime | None, typer.Option(formats=TIMES, help="Export events before this time, exclusive (UTC).")
     ] = None,
     modules: Import = None,
 ) -> None:
-    """Write the log for other programs.
+    """Export the log for other programs.
 
-    ndjson: every event in full, enough to rebuild the weights bit for bit. csv, parquet: a table, one event per row
-    (parquet holds each event in full beside it). dsjson: answered choices by reward, for Vowpal Wabbit, each counted
-    when its answer came. --since and --until cut out a span: day after day, every event is in exactly one. Exits with 1
-    if events are missing; what can be read is written all the same.
+    ndjson holds every event in full, enough to rebuild the weights bit for bit. csv and parquet are tables with one
+    event per row; parquet also holds each event in full. dsjson holds choices with rewards in the format of Vowpal
+    Wabbit, at the time of the reward. --since and --until select a time range; consecutive ranges never overlap. Exits
+    with 1 if events are missing; readable events are exported anyway.
+
+    Example: [bold]smidgen log export banner --out banner.parquet --format parquet --since 2026-11-01[/bold]
     """
     from smidgen.service.engine.inspection import Inspection
-    from smidgen.service.engine.recordings import DatabaseRecording, recording_of
+    from smidgen.service.engine.log_sources import StoreSource, source_of
     from smidgen.service.errors import LogDamaged
     from smidgen.service.integrations.exports import Span, find, lines
     from smidgen.service.log.events import stamp
@@ -120,21 +129,26 @@ def export(
 
     if since is not None and until is not None and since > until:
         raise typer.BadParameter(
-            f"it ends at {until:%Y-%m-%dT%H:%M:%S}, before it begins", param_hint="--since, --until"
+            f"--until is {until:%Y-%m-%dT%H:%M:%S}, which is before --since", param_hint="--since, --until"
         )
     span = Span(
         after,
         *(stamp(at.replace(tzinfo=UTC).timestamp()) if at else usual for at, usual in ((since, ""), (until, "~"))),
     )
     if out is None and format != "ndjson":
-        raise typer.BadParameter(f"{format} is written into a file", param_hint="--out")
+        raise typer.BadParameter(
+            f"{format} cannot be written to standard output; give a file with --out", param_hint="--out"
+        )
     with Inspection(data) as seen:
         model = seen.model(name)
         if shard is not None and shard >= len(model.parts):
-            raise typer.BadParameter(f"it is {shard}, and {name} has {len(model.parts)}", param_hint="--shard")
+            raise typer.BadParameter(
+                f"{shard} is out of range: {name} has {len(model.parts)} shards, 0 to {len(model.parts) - 1}",
+                param_hint="--shard",
+            )
         if after and shard is None and len(model.parts) > 1:
-            raise typer.BadParameter(f"each shard of {name} counts its own events; say --shard", param_hint="--after")
-        recording = recording_of(seen, model) if shard is None else DatabaseRecording(seen, model.parts[shard])
+            raise typer.BadParameter(f"each shard of {name} numbers its own events; add --shard", param_hint="--after")
+        recording = source_of(seen, model) if shard is None else StoreSource(seen, model.parts[shard])
         if out is None:
             for line in lines(recording, span):
                 sys.stdout.buffer.write(line)
@@ -145,7 +159,7 @@ def export(
                 typer.echo(f"{count} answered decisions", err=True)
             typer.echo(str(out))
     if recording.gaps:
-        raise LogDamaged(f"the export is not complete: {'; '.join(recording.gaps[:10])}", RESTORE)
+        raise LogDamaged(f"the export is incomplete: {'; '.join(recording.gaps[:10])}", RESTORE)
 
 
 def _print(found: Audit) -> None:
@@ -153,19 +167,19 @@ def _print(found: Audit) -> None:
     counts = f"{found.decisions} decisions, {found.learnt} learnt, {found.late} late"
     typer.echo(f"{found.name}: {found.events} events, {counts}{keys}")
     if found.passed_over:
-        typer.echo(f"  passed over {found.passed_over} events of types that this smidgen does not know")
+        typer.echo(f"  skipped {found.passed_over} events of types that this version does not know")
     for what in found.compared[:5]:
         typer.echo(f"  replayed and compared with {what}")
     if len(found.compared) > 5:
         typer.echo(f"  … and with {len(found.compared) - 5} more")
     for problem in found.problems[:20]:
-        typer.echo(f"  wrong: {problem}", err=True)
+        typer.echo(f"  error: {problem}", err=True)
     if len(found.problems) > 20:
         typer.echo(f"  … and {len(found.problems) - 20} more", err=True)
-    typer.echo("  not sound" if found.problems else "  sound", err=bool(found.problems))
+    typer.echo("  errors found" if found.problems else "  no errors found", err=bool(found.problems))
 
 
-def _names(rebuilt: Rebuilding) -> dict[int, str]:
+def _names(rebuilt: Rebuilder) -> dict[int, str]:
     """The names of columns, as far as the log has any that are no matter of the learner."""
     from smidgen.service.engine.model import HashedNames
 
@@ -174,7 +188,7 @@ def _names(rebuilt: Rebuilding) -> dict[int, str]:
         return dict(group.table.named_columns())
     if rebuilt.hashed and blueprint is not None and blueprint.dim is not None:
         hashed = HashedNames(blueprint.dim, rebuilt.hashed)
-        return {c: name if hashed.sign(c) > 0 else f"{name}, counted with a minus" for c, name in hashed.all()}
+        return {c: name if hashed.sign(c) > 0 else f"{name}, counted negatively" for c, name in hashed.all()}
     return dict(enumerate((blueprint.names if blueprint is not None else None) or ()))
 
 
@@ -185,7 +199,7 @@ def _describe(learner: Learner, names: dict[int, str]) -> None:
     from smidgen.learners.pipeline import vectorizer_of
 
     typer.echo(repr(learner))
-    typer.echo(f"{learner.rounds} rounds learnt of {learner.decisions} decisions")
+    typer.echo(f"Learned {learner.rounds} rounds from {learner.decisions} decisions.")
     try:
         weights = learner.weights
     except NoWeights as error:
@@ -199,22 +213,24 @@ def _describe(learner: Learner, names: dict[int, str]) -> None:
             typer.echo(f"  {known.get(int(i), i)}: {weights[i]:.6g}")
 
 
-# ``smidgen fsck``, ``backup``, ``restore``: whether the data is sound, a copy of it, and the way back.
+# ``smidgen fsck``, ``backup``, ``restore``: check, copy and restore a data folder.
 
-Backup = Annotated[Path, typer.Argument(help="The backup.", metavar="FILE")]
-Deep = Annotated[bool, typer.Option("--deep", help="Also learn every log again, and compare bit for bit.")]
+Backup = Annotated[Path, typer.Argument(help="Path of the backup file.", metavar="FILE")]
+Deep = Annotated[bool, typer.Option("--deep", help="Also replay every log and compare the weights bit for bit.")]
 
 
 def fsck(
     data: Data = DATA,
     deep: Deep = False,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     modules: Import = None,
 ) -> None:
-    """Check that a data folder is sound; nothing in it is changed, and a running service is not disturbed.
+    """Check a data folder for errors. Read only; safe while the service is running.
 
-    The database file, the chain of every log, the tables beside it, the heads, the snapshots, the tokens, and who may
-    read the files. The exit status is 0 if all is well; else every finding is told, with the way out.
+    Checks the database file, the hash chain of every log, the derived tables, the log heads, the snapshots, the tokens
+    and the file permissions. Prints every finding with a fix. Exits with 1 if there are errors.
+
+    Example: [bold]smidgen fsck --data smidgen-data --deep[/bold]
     """
     from smidgen.service.admin.fsck import fsck as check
 
@@ -231,59 +247,65 @@ def fsck(
 
 
 def backup(file: Backup, data: Data = DATA, modules: Import = None) -> None:
-    """Write a backup of a data folder into one file, while the service runs or not.
+    """Back up a data folder to one file. Safe while the service is running.
 
-    It is of one moment, checked like fsck does, written aside, synced, read back, and only then given its name. An
-    older backup of that name is replaced. Only its owner can read it.
+    The backup is a consistent snapshot. smidgen checks the data as fsck does, writes to a temporary file, syncs it,
+    reads it back and then renames it to FILE. An existing backup of that name is replaced. Only the owner can read the
+    file.
+
+    Example: [bold]smidgen backup nightly.smidgen-backup --data smidgen-data[/bold]
     """
     from smidgen.service.admin.backup import backup as write
 
     with bar() as progress:
         made = write(file, data, progress=progress)
     size = file.stat().st_size
-    typer.echo(f"{file}: {made.models} models, {made.events} events, {size:,} bytes; written and read back")
+    typer.echo(f"Wrote and verified {file}: {made.models} models, {made.events} events, {size:,} bytes.")
 
 
 def restore(
     file: Backup,
-    data: Annotated[Path, typer.Option(help="The data folder to make: not there, or empty.")] = DATA,
-    force: Annotated[bool, typer.Option("--force", help="Move an old data folder aside.")] = False,
+    data: Annotated[Path, typer.Option(help="Data folder to create; must be missing or empty.")] = DATA,
+    force: Annotated[bool, typer.Option("--force", help="Rename an existing data folder first.")] = False,
     deep: Deep = False,
     modules: Import = None,
 ) -> None:
-    """Make a data folder of a backup. It is checked like fsck does before it is put in its place.
+    """Restore a data folder from a backup.
 
-    What was acknowledged after the backup is not in it. Stop the service first.
+    Stop the service first. The restored data is checked as fsck does before it replaces anything. Events acknowledged
+    after the backup are not in it.
+
+    Example: [bold]smidgen restore nightly.smidgen-backup --data smidgen-data --force[/bold]
     """
     from smidgen.service.admin.backup import restore as put
 
     with bar() as progress:
         done = put(file, data, force=force, deep=deep, progress=progress)
     made = done.manifest
-    typer.echo(f"{data}: {made.models} models, {made.events} events, as of {made.made_at}; sound")
+    typer.echo(f"Restored {data}: {made.models} models, {made.events} events, as of {made.made_at}. No errors found.")
     if done.moved is not None:
-        typer.echo(f"the old folder is {done.moved}")
+        typer.echo(f"Renamed the old folder to {done.moved}.")
 
 
 def _tell(report: FsckReport) -> None:
-    held = ", which a service is using" if report.running else ""
+    held = " (in use by a service)" if report.running else ""
     typer.echo(f"{report.data}{held}: {report.models} models, {report.events} events, {report.tokens} tokens")
-    states = f", {report.states} states of keys" if report.states else ""
+    states = f", {report.states} key states" if report.states else ""
     typer.echo(f"  {report.snapshots} snapshots{states}")
     for note in report.notes:
         typer.echo(f"  note: {note}")
     for finding in report.findings:
-        typer.echo(f"  wrong: {finding.where}: {finding.problem}", err=True)
+        typer.echo(f"  error: {finding.where}: {finding.problem}", err=True)
         typer.echo(f"    {finding.hint}", err=True)
     if report.sound:
-        typer.echo("  sound; every log learnt again, bit for bit" if report.deep else "  sound")
+        typer.echo("  no errors found; every log replayed bit for bit" if report.deep else "  no errors found")
     else:
-        typer.echo(f"  not sound: {len(report.findings)} findings", err=True)
+        typer.echo(f"  {len(report.findings)} errors found", err=True)
 
 
 @contextmanager
 def bar() -> Iterator[Progress]:
-    """How far it is, on standard error, if somebody looks."""
+    """Show a progress bar on standard error if it is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -298,11 +320,11 @@ def bar() -> Iterator[Progress]:
         yield progress
 
 
-# ``smidgen store copy``: all of a store into another one.
+# ``smidgen store copy``: copy a store.
 
 store = typer.Typer(
     name="store",
-    help="Move what the service keeps: from a data folder into PostgreSQL, or back.",
+    help="Copy all data from a data folder to PostgreSQL, or back.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -310,25 +332,28 @@ store = typer.Typer(
 
 @store.callback()
 def _root() -> None:
-    """Keep ``copy`` a command of its own."""
+    """Keep ``copy`` a subcommand."""
 
 
 @store.command("copy")
 def copy_store(
     source: Annotated[
-        Any, typer.Argument(parser=as_place, metavar="FROM", help="A data folder, or postgresql://user@host/database.")
+        Any,
+        typer.Argument(parser=as_address, metavar="FROM", help="A data folder, or postgresql://user@host/database."),
     ],
-    target: Annotated[Any, typer.Argument(parser=as_place, metavar="TO", help="The same; it must be empty.")],
+    target: Annotated[
+        Any, typer.Argument(parser=as_address, metavar="TO", help="A data folder or database URL; must be empty.")
+    ],
     modules: Import = None,
 ) -> None:
-    """Write all of a store into another one: models, events, decisions, states, tokens, bases.
+    """Copy a whole store to another one: models, events, decisions, states, tokens, retention checkpoints.
 
-    For example [bold]smidgen store copy smidgen-data postgresql://smidgen@db/smidgen[/bold], then
-    [bold]smidgen serve --store postgresql://smidgen@db/smidgen[/bold].
+    Stop the service first. If the source is in use, the copy is a consistent snapshot and later events are not in it.
+    smidgen reads back every row, verifies the hash chain of every log, replays every log in both stores and compares
+    the weights bit for bit before it commits. The source does not change.
 
-    Stop the service first. A store that is in use is read as of one moment: what is acknowledged later is not in the
-    copy. Every row is read back, the chain of every log is followed, and every log is learnt again in both places and
-    compared bit for bit; only then is anything kept. The source stays as it is.
+    Example: [bold]smidgen store copy smidgen-data postgresql://smidgen@db/smidgen[/bold], then
+    [bold]smidgen serve --store postgresql://smidgen@db/smidgen[/bold]
     """
     from smidgen.service.admin.copy_store import copy
 
@@ -336,7 +361,7 @@ def copy_store(
         done = copy(source, target, progress)
     typer.echo(
         f"{target}: {done.models} models, {done.events} events, {done.tokens} tokens, {done.states} states;"
-        " read back, and learnt again bit for bit"
+        " read back, and replayed bit for bit"
     )
     if done.running:
         typer.echo(f"a service is writing to {source}: what it acknowledged since is not in the copy", err=True)

@@ -1,12 +1,6 @@
-"""Commands on models: models, forget, rollback, retract, retain.
+"""Commands on models: ``models``, ``forget``, ``rollback``, ``retract``, ``retain``.
 
-``smidgen models create|archive|copy|promote|…`` and ``smidgen forget``: the life of a model from the command line.
-
-With ``--url`` a running service does it; without, the data folder of one that is stopped is changed.
-
-``smidgen rollback``, ``retract``, ``retain``: the past of a model from the command line, with progress.
-
-With ``--url`` a running service does it; without, the data folder of one that is stopped is changed.
+With ``--url`` the commands call a running service. Without, they change the data folder of a stopped one.
 """
 
 from __future__ import annotations
@@ -22,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from smidgen.service.cli.serve import DATA, TIMES, Data, Import, Name, Where, anywhere
+from smidgen.service.cli.serve import DATA, TIMES, CommandTarget, Data, Import, Name, with_target
 
 if TYPE_CHECKING:
     from smidgen.client import Client
@@ -31,23 +25,29 @@ if TYPE_CHECKING:
     from smidgen.service.schemas import Finding, ModelReply, Quality
     from smidgen.service.storage.address import Place
 
-# ``smidgen models``: the models at a glance, from the store or from a running service.
+# ``smidgen models``: list the models of a store or of a running service.
 
 
 def list_models(
     context: typer.Context,
     data: Data = DATA,
-    url: Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")] = None,
-    token: Annotated[
-        str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")
+    url: Annotated[
+        str | None, typer.Option(help="Address of a running service, instead of --data, e.g. http://127.0.0.1:8470.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    token: Annotated[
+        str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="Token for --url, if the service requires one.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     modules: Import = None,
     health: Annotated[
-        bool, typer.Option("--health", help="What was found about each: in words, with the way out.")
+        bool, typer.Option("--health", help="Print every finding of the health checks, with a fix.")
     ] = False,
 ) -> None:
-    """List the models: what they learn with, how far they are, how well they do, and what is wrong with them."""
+    """List the models with their learner, number of decisions, quality and health; or run a subcommand on one.
+
+    Examples: [bold]smidgen models[/bold], [bold]smidgen models --health[/bold],
+    [bold]smidgen models create banner '{"loop": "choose"}'[/bold]
+    """
     if context.invoked_subcommand is not None:
         return
     import msgspec
@@ -66,25 +66,26 @@ def list_models(
     from rich.console import Console
     from rich.table import Table
 
-    heads = ("model", "loop", "learner", "version", "decisions", "late", "how well", "health")
-    table = Table(*heads, box=None, header_style="bold")
+    table = Table(box=None, header_style="bold", padding=(0, 1))
+    for head in ("model", "loop", "learner", "decisions", "quality", "health"):
+        table.add_column(head, overflow="fold", justify="right" if head == "decisions" else "left")
     for model, found in listed:
         name = model.name if model.archived_at is None else f"{model.name} (archived)"
         learner = f"{model.learner} × {model.keys} keys" if model.keys is not None else model.learner
-        counts = (str(count) for count in (model.model_version, model.decisions, model.late))
-        table.add_row(name, model.loop, learner, *counts, _how_well(model.quality), _worst(found))
-    Console().print(table if listed else "there are no models")
+        table.add_row(name, model.loop, learner, f"{model.decisions:,}", _quality(model.quality), _worst(found))
+    none = 'There are no models. Create one: smidgen models create banner \'{"loop": "choose"}\''
+    Console().print(table if listed else none, markup=False, highlight=False)
 
 
 def _from_database(data: Place) -> list[tuple[ModelReply, list[Finding]]]:
-    from smidgen.service.engine.description import at_a_glance
+    from smidgen.service.engine.description import summarize_model
     from smidgen.service.engine.inspection import Inspection
     from smidgen.service.monitoring.health import Health
 
     now, health = time.time(), Health()
     with Inspection(data) as seen:
         return [
-            (at_a_glance(seen.reading, model, now), health.of(seen.reading, model, now).findings)
+            (summarize_model(seen.reading, model, now), health.of(seen.reading, model, now).findings)
             for model in seen.models()
         ]
 
@@ -100,18 +101,17 @@ def _from_service(url: str, token: str | None) -> list[tuple[ModelReply, list[Fi
         return [(model, msgspec.convert(client.health(model.name), list[Finding])) for model in models]
 
 
-def _how_well(quality: Quality) -> str:
+def _quality(quality: Quality) -> str:
     if quality.value is None:
-        return f"{quality.measure}: nothing yet"
-    silent = f" closed, {quality.silent} silent" if quality.silent else " closed"
+        return f"{quality.measure}: no data yet"
     known = quality.low is not None and quality.high is not None
-    interval = f" ({quality.low:.3f} … {quality.high:.3f})" if known else ""
-    return f"{quality.measure} {quality.value:.3f}{interval}, last {quality.of}{silent}"
+    interval = f" ({quality.low:.3f}–{quality.high:.3f})" if known else ""
+    return f"{quality.measure} {quality.value:.3f}{interval}"
 
 
 def _worst(found: list[Finding]) -> str:
     if not found:
-        return "good"
+        return "healthy"
     worst = [each.code for each in found if each.severity == found[0].severity]
     return f"{found[0].severity}: {', '.join(dict.fromkeys(worst))}"
 
@@ -125,71 +125,90 @@ def _in_words(model: ModelReply, found: list[Finding]) -> list[str]:
 
 models = typer.Typer(
     name="models",
-    help="List the models, make, copy, import, compare, promote and archive them.",
+    help="List, create, copy, import, compare, promote, rename and archive models.",
     rich_markup_mode="rich",
 )
 models.callback(invoke_without_command=True)(list_models)
 
 
 @models.command()
-@anywhere
+@with_target
 def create(
-    place: Where,
+    place: CommandTarget,
     name: Name,
-    settings: Annotated[str, typer.Argument(help="Its settings as JSON, as PUT takes them, or a file of it.")],
+    settings: Annotated[
+        str, typer.Argument(help="Settings as JSON (the body of PUT /v1/models/NAME), or the path of a JSON file.")
+    ],
 ) -> None:
-    """Make a model, e.g. smidgen models create banner '{"loop": "choose"}'."""
+    """Create a model.
+
+    Examples: [bold]smidgen models create banner '{"loop": "choose"}'[/bold],
+    [bold]smidgen models create search settings.json --url http://127.0.0.1:8470[/bold]
+    """
     import msgspec
 
     from smidgen.serialization import UNREADABLE
-    from smidgen.service.errors import BadRequest, wrong_form
+    from smidgen.service.errors import BadRequest, not_json, validation_error
     from smidgen.service.schemas import ModelBody
 
     try:
         text = settings if settings.lstrip().startswith("{") else Path(settings).read_text(encoding="utf-8")
     except OSError as error:
-        raise BadRequest(f"{settings} cannot be read: {error.strerror}", "give JSON, or a file of it") from error
+        raise BadRequest(
+            f"the file {settings} cannot be read: {error.strerror}", "give a JSON object or the path of a JSON file"
+        ) from error
     try:
         plain = msgspec.json.decode(text)
         body = msgspec.convert(plain, ModelBody)
     except msgspec.ValidationError as error:
-        raise wrong_form(error, plain) from error
+        raise validation_error(error, plain, ModelBody) from error
     except UNREADABLE as error:
-        raise BadRequest(f"the settings are not JSON: {error}", 'give e.g. {"loop": "choose"}') from error
+        raise not_json(error, "SETTINGS", 'give an object, e.g. {"loop": "choose"}') from error
 
     def there(client: Client) -> str:
         given = dict(plain)
         client.create(name, loop=given.pop("loop"), learner=given.pop("learner", None), **given)
         return str(client.describe(name)["learner"])
 
-    learner = place.do(lambda engine: engine.create(name, body)[1].learner, there, create=True)
-    typer.echo(f"{name} is there, with {learner}")
+    learner = place.run(lambda engine: engine.create(name, body)[1].learner, there, create=True)
+    typer.echo(f"Created model {name} (learner: {learner}).")
 
 
 @models.command()
-@anywhere
-def archive(place: Where, name: Name) -> None:
-    """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""
-    place.do(lambda engine: engine.archive(name), lambda client: client.archive(name))
-    typer.echo(f"{name} is archived")
+@with_target
+def archive(place: CommandTarget, name: Name) -> None:
+    """Archive a model: it makes no more decisions.
+
+    The log stays. Feedback on earlier decisions is accepted until its window closes.
+
+    Example: [bold]smidgen models archive banner[/bold]
+    """
+    place.run(lambda engine: engine.archive(name), lambda client: client.archive(name))
+    typer.echo(f"Archived model {name}.")
 
 
 @models.command()
-@anywhere
-def revive(place: Where, name: Name) -> None:
-    """Let an archived model decide again; it goes on where it was."""
-    place.do(lambda engine: engine.revive(name), lambda client: client.revive(name))
-    typer.echo(f"{name} decides again")
+@with_target
+def revive(place: CommandTarget, name: Name) -> None:
+    """Restore an archived model: it decides again and continues from its last state.
+
+    Example: [bold]smidgen models revive banner[/bold]
+    """
+    place.run(lambda engine: engine.revive(name), lambda client: client.revive(name))
+    typer.echo(f"Restored model {name}: it decides again.")
 
 
 @models.command()
-@anywhere
+@with_target
 def rename(
-    place: Where,
+    place: CommandTarget,
     name: Name,
-    to: Annotated[str, typer.Argument(help="What it is called from now on.", metavar="TO")],
+    to: Annotated[str, typer.Argument(help="New name.", metavar="TO")],
 ) -> None:
-    """Give an archived model another name, so that its own is free for a new one."""
+    """Rename an archived model, so that its name can be used for a new one.
+
+    Example: [bold]smidgen models rename banner banner-2025[/bold]
+    """
     import msgspec
 
     from smidgen.service.errors import BadRequest
@@ -198,88 +217,155 @@ def rename(
     try:
         body = msgspec.convert({"to": to}, RenameBody)
     except msgspec.ValidationError as error:
-        raise BadRequest(f"the name is {to!r}", "use letters, digits, dots, dashes and underscores") from error
-    place.do(lambda engine: engine.rename(name, body.to), lambda client: client.rename(name, body.to))
-    typer.echo(f"{name} is called {to}; its name is free")
+        raise BadRequest(f"the new name is {to!r}", "use letters, digits, dots, dashes and underscores") from error
+    place.run(lambda engine: engine.rename(name, body.to), lambda client: client.rename(name, body.to))
+    typer.echo(f"Renamed model {name} to {to}.")
 
 
 @models.command()
-@anywhere
+@with_target
 def copy(
-    place: Where,
+    place: CommandTarget,
     name: Name,
-    to: Annotated[str, typer.Argument(help="What the copy is called.", metavar="TO")],
-    fresh: Annotated[bool, typer.Option("--fresh", help="Without what the other has learnt.")] = False,
+    to: Annotated[str, typer.Argument(help="Name of the copy.", metavar="TO")],
+    fresh: Annotated[bool, typer.Option("--fresh", help="Copy the settings only, not the learned state.")] = False,
 ) -> None:
-    """Make a copy of a model under another name."""
+    """Copy a model to a new name, with its learned state.
+
+    Example: [bold]smidgen models copy banner banner-test --fresh[/bold]
+    """
     from smidgen.service.schemas import CopyBody
 
     body = CopyBody(to=to, learnt=not fresh)
-    place.do(
+    place.run(
         lambda engine: engine.copy(name, body),
         lambda client: client.copy(name, to, learnt=not fresh),
     )
-    typer.echo(f"{to} is a copy of {name}{', which has learnt nothing' if fresh else ''}")
+    typer.echo(f"Copied model {name} to {to}{' (settings only)' if fresh else ''}.")
 
 
 @models.command()
-@anywhere
-def promote(place: Where, name: Name) -> None:
-    """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
+@with_target
+def promote(place: CommandTarget, name: Name) -> None:
+    """Promote a challenger or shadow: its champion takes over its settings and state.
+
+    Example: [bold]smidgen models promote banner-next[/bold]
+    """
 
     def here(engine: Engine) -> dict[str, Any]:
         found = engine.promote(name)
         return {"champion": found.champion, "model_version": found.model_version}
 
-    told = place.do(here, lambda client: client.promote(name))
+    told = place.run(here, lambda client: client.promote(name))
     version = told["model_version"]
-    typer.echo(f"{told['champion']} decides with the settings and the state of {name}, from version {version} on")
+    typer.echo(f"Promoted {name}: {told['champion']} uses its settings and state from version {version} on.")
 
 
 @models.command()
-@anywhere
-def compare(place: Where, name: Name) -> None:
-    """Say whether the challenger or the shadow of a champion is better, how sure that is, and how long to wait."""
+@with_target
+def compare(place: CommandTarget, name: Name) -> None:
+    """Compare a champion with its challenger or shadow: which is better, with what confidence, and how long to wait.
+
+    Example: [bold]smidgen models compare banner[/bold]
+    """
 
     def here(engine: Engine) -> str:
-        from smidgen.service.monitoring.compare import compared
+        from smidgen.service.monitoring.compare import compare_arms
 
-        return compared(engine.store, engine.model(name), engine.clock()).in_words
+        return compare_arms(engine.store, engine.model(name), engine.clock()).in_words
 
-    typer.echo(place.do(here, lambda client: client.compare(name)["in_words"]))
+    typer.echo(place.run(here, lambda client: client.compare(name)["in_words"]))
+
+
+@with_target
+def candidates(place: CommandTarget, name: Name) -> None:
+    """Print what each candidate of a model earned, with intervals, the most shown first."""
+
+    def here(engine: Engine) -> list[dict[str, Any]]:
+        import msgspec
+
+        from smidgen.service.monitoring.breakdown import by_candidate
+
+        found = by_candidate(engine.store, engine.model(name), engine.clock())
+        rows: list[dict[str, Any]] = msgspec.to_builtins(found.candidates)
+        return rows
+
+    for row in place.run(here, lambda client: client.candidates(name)):
+        trend = "" if row["trend"] is None else f", trend {row['trend']:+.3f}"
+        typer.echo(f"{row['id']}: {_mean(row['reward'])}, shown {row['shown']} ({row['share']:.1%}){trend}")
+
+
+@with_target
+def segments(
+    place: CommandTarget,
+    name: Name,
+    by: Annotated[str, typer.Option(help="A field of the records, e.g. context.device.")],
+) -> None:
+    """Print what a model's decisions earned by the value of a field of their records."""
+
+    def here(engine: Engine) -> dict[str, Any]:
+        import msgspec
+
+        from smidgen.service.monitoring.breakdown import by_segment, names_of
+
+        names = names_of(engine, engine.locked_shard(name, None))
+        found = by_segment(engine.store, engine.model(name), by, names, engine.clock())
+        out: dict[str, Any] = msgspec.to_builtins(found)
+        return out
+
+    found = place.run(here, lambda client: client.segments(name, by))
+    for row in found["segments"]:
+        typer.echo(f"{by} = {row['value']}: {_mean(row['reward'])}, {row['decisions']} decisions")
+    typer.echo(found["note"])
+
+
+def _mean(found: dict[str, Any]) -> str:
+    if found["value"] is None:
+        return "nothing yet"
+    known = found["low"] is not None and found["high"] is not None
+    interval = f" ({found['low']:.3f} … {found['high']:.3f})" if known else ""
+    return f"{found['value']:.3f}{interval} over {found['n']}"
 
 
 @models.command("import")
-@anywhere
-def bring(
-    place: Where,
+@with_target
+def import_model(
+    place: CommandTarget,
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A saved learner, or a log (.ndjson).", metavar="FILE", exists=True)],
+    file: Annotated[
+        Path, typer.Argument(help="A saved learner, or an exported log (.ndjson).", metavar="FILE", exists=True)
+    ],
 ) -> None:
-    """Make a model of a saved learner, or of what an exported log leads to; or fill an empty one."""
+    """Create a model from a saved learner or an exported log, or fill an empty model.
+
+    Example: [bold]smidgen models import banner banner.ndjson[/bold]
+    """
     from smidgen.service.engine.lifecycle import from_learner, from_log
 
     content, log = file.read_bytes(), file.suffix in (".ndjson", ".jsonl", ".json")
     if place.url is not None:
         media = "application/x-ndjson" if log else "application/octet-stream"
         with place.client() as client:
-            client.bring(name, content, media)
+            client.import_model(name, content, media)
     else:
         brought = (from_log if log else from_learner)(content)
         with place.engine(create=True) as engine:
-            engine.fill(name, brought, str(file.name))
-    typer.echo(f"{name} begins with what {file} holds")
+            engine.import_model(name, brought, str(file.name))
+    typer.echo(f"Imported {file} into model {name}.")
 
 
-@anywhere
+@with_target
 def forget(
-    place: Where,
+    place: CommandTarget,
     name: Name,
-    key: Annotated[str, typer.Argument(help="Whose events are erased.", metavar="KEY")],
+    key: Annotated[str, typer.Argument(help="Key (usually the user's id) whose events to erase.", metavar="KEY")],
 ) -> None:
-    """Forget a key of a model exactly: its events are erased, its learner is as if they had never been.
+    """Delete one user's data from a keyed model, and from the model's copies.
 
-    Copies of the model forget it too. No byte of it is left in the data folder. Backups are yours to look after.
+    Erases the events of the key and rebuilds the weights as if these events had never existed. No byte of them remains
+    in the data folder. Backups and exports are not changed: delete those yourself.
+
+    Example: [bold]smidgen forget banner user-4711[/bold]
     """
 
     def here(engine: Engine) -> dict[str, int]:
@@ -287,71 +373,83 @@ def forget(
         engine.maintain()
         return {name: done.forgotten, **done.copies}
 
-    events = place.do(here, lambda client: client.forget_everywhere(name, key))
-    typer.echo(f"{events.pop(name)} events of {key} are erased")
+    events = place.run(here, lambda client: client.forget_everywhere(name, key))
+    typer.echo(f"Erased {events.pop(name)} events of {key} from {name}.")
     for copy, count in events.items():
-        typer.echo(f"  and {count} of {copy}, a copy")
+        typer.echo(f"Erased {count} events of {key} from its copy {copy}.")
 
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-#: How often the bar is drawn anew.
+#: Seconds between two updates of the progress bar.
 LOOK_S = 0.2
 
 
-@anywhere
+@with_target
 def rollback(
-    place: Where,
+    place: CommandTarget,
     name: Name,
     version: Annotated[
-        int | None, typer.Argument(min=0, help="The version to go back to.", metavar="VERSION", show_default=False)
+        int | None, typer.Argument(min=0, help="Version to return to.", metavar="VERSION", show_default=False)
     ] = None,
     time: Annotated[
         datetime | None,
-        typer.Option(formats=TIMES, help="Or the moment, UTC; of a model with several shards the only way."),
+        typer.Option(formats=TIMES, help="Time to return to (UTC); required for models with several shards."),
     ] = None,
 ) -> None:
-    """Go back to the weights of a version, or of a moment; what came after stays in the log, and counts no more."""
+    """Roll a model back to the weights of an earlier version or time.
+
+    Later events stay in the log and no longer affect the weights.
+
+    Examples: [bold]smidgen rollback banner 1200[/bold], [bold]smidgen rollback banner --time 2026-11-17T12:00[/bold]
+    """
     if (version is None) == (time is None):
-        raise typer.BadParameter("give a version or a time, one of the two", param_hint="VERSION, --time")
+        raise typer.BadParameter("give either a version or --time", param_hint="VERSION, --time")
     then = time.replace(tzinfo=UTC).timestamp() if time is not None else None
 
     def here(engine: Engine, progress: Progress) -> int:
-        from smidgen.service.engine.rollback import folded, version_then
+        from smidgen.service.engine.rollback import refold, version_at_time
 
         model = engine.model(name)
-        to = version if then is None or model.keyed else version_then(engine.store, model, then)
+        to = version if then is None or model.keyed else version_at_time(engine.store, model, then)
         known = to is not None and to <= model.version
-        ready = folded(engine.store, model, ("rolled_back", to or 0), progress) if known else None
+        ready = refold(engine.store, model, ("rolled_back", to or 0), progress) if known else None
         return engine.roll_back(name, version, ready, then=then).model_version
 
-    made = _done("rollback", name, place, here, lambda client: client.rollback(name, version, time=then))
-    typer.echo(f"{name} has the weights of {f'version {version}' if time is None else time}, as version {made}")
+    made = _run_with_progress("rollback", name, place, here, lambda client: client.rollback(name, version, time=then))
+    typer.echo(f"Rolled {name} back to {f'version {version}' if time is None else time}, as version {made}.")
 
 
-@anywhere
+@with_target
 def retract(
-    place: Where,
-    decision: Annotated[str, typer.Argument(help="The decision whose feedback is undone.", metavar="DECISION")],
+    place: CommandTarget,
+    decision: Annotated[str, typer.Argument(help="Id of the decision whose feedback to undo.", metavar="DECISION")],
 ) -> None:
-    """Undo what was learnt of a decision, which is open again until its window ends."""
+    """Undo the feedback on one decision.
+
+    The weights become those without this feedback. The decision accepts feedback again until its window closes.
+
+    Example: [bold]smidgen retract d-1842[/bold]
+    """
 
     def here(engine: Engine, progress: Progress) -> int:
         return engine.retract(decision).model_version
 
-    made = _done("retract", None, place, here, lambda client: client.retract(decision))
-    typer.echo(f"what was learnt of {decision} is undone; that makes version {made}")
+    made = _run_with_progress("retract", None, place, here, lambda client: client.retract(decision))
+    typer.echo(f"Undid the feedback on decision {decision}, as version {made}.")
 
 
-@anywhere
+@with_target
 def retain(
-    place: Where,
+    place: CommandTarget,
     name: Name,
-    older_than: Annotated[str, typer.Option(help="The age, e.g. 30d, 12h, 90m.", metavar="AGE")],
+    older_than: Annotated[str, typer.Option(help="Minimum age of the events, e.g. 30d, 12h, 90m.", metavar="AGE")],
 ) -> None:
-    """Fold events of this age into the model's base state and erase them, for good.
+    """Erase old events for good, and keep what the model learned from them.
 
-    What was learnt stays, bit for bit. What lies under the base cannot be taken back, forgotten or told any more. To
-    keep the events elsewhere: smidgen log export MODEL --out FILE, before.
+    Folds the events into a retention checkpoint; the weights stay the same bit for bit. Erased events can no longer be
+    rolled back, forgotten by key or shown as stories. To keep them elsewhere, run smidgen log export first.
+
+    Example: [bold]smidgen retain banner --older-than 90d[/bold]
     """
     seconds = age(older_than)
 
@@ -362,11 +460,9 @@ def retain(
         engine.maintain()
         return told
 
-    done = _done("retain", name, place, here, lambda client: client.retain(name, seconds))
-    kept = f"; {done['kept']} decisions under it are kept" if done["kept"] else ""
-    typer.echo(
-        f"{done['folded']} events of {name} are folded and erased; its log begins after event {done['base']}{kept}"
-    )
+    done = _run_with_progress("retain", name, place, here, lambda client: client.retain(name, seconds))
+    kept = f" Kept {done['kept']} older decisions whose window is open." if done["kept"] else ""
+    typer.echo(f"Erased {done['folded']} events of {name}; its log starts after event {done['base']}.{kept}")
 
 
 def age(text: str) -> float:
@@ -380,18 +476,18 @@ def age(text: str) -> float:
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
     if found is None:
-        raise typer.BadParameter(f"{text!r} is no age; say e.g. 30d, 12h or 90m", param_hint="--older-than")
+        raise typer.BadParameter(f"{text!r} is not an age; give e.g. 30d, 12h or 90m", param_hint="--older-than")
     return float(found[1]) * _UNITS[found[2]]
 
 
-def _done(
+def _run_with_progress(
     what: Any,
     name: str | None,
-    place: Where,
+    place: CommandTarget,
     here: Callable[[Engine, Progress], Any],
     there: Callable[[Client], Any],
 ) -> Any:
-    """Do it, and show how far it is."""
+    """Run the command with a progress bar."""
     from smidgen.service.engine.undo import Progress
 
     if place.url is None:
@@ -411,7 +507,7 @@ def _done(
 
 @contextmanager
 def _bar(what: str, look: Callable[[], tuple[int, int]]) -> Iterator[None]:
-    """How far it is, on standard error, if somebody looks."""
+    """Show a progress bar on standard error if it is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -429,7 +525,7 @@ def _bar(what: str, look: Callable[[], tuple[int, int]]) -> Iterator[None]:
             while not ended.wait(LOOK_S):
                 try:
                     done, of = look()
-                except SmidgenError:  # the work itself says what is wrong
+                except SmidgenError:  # the command itself reports the error
                     continue
                 bar.update(task, completed=done, total=of or None)
 

@@ -1,4 +1,4 @@
-"""``smidgen replay``: what if another learner had stood here? Over logs of any length, on one core or many."""
+"""``smidgen replay``: replay a log through other learners, on one core or many."""
 
 from __future__ import annotations
 
@@ -28,33 +28,34 @@ def what_if(
     ] = None,
     learner: Annotated[
         list[str] | None,
-        typer.Option(help='Another learner, as "NAME" or "NAME:argument=value,…"; may be given several times.'),
+        typer.Option(help='Learner to compare: "NAME" or "NAME:argument=value,…". Can be repeated.'),
     ] = None,
     data: Data = DATA,
-    model: Annotated[str | None, typer.Option(help="The model whose log it is, instead of LOG.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw the running figures into this file (.png, .svg).")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page with pictures into this file (.html).")] = None,
+    model: Annotated[str | None, typer.Option(help="Model whose log to replay, instead of LOG.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Plot the results over time to this file (.png, .svg).")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report to this file (.html).")] = None,
     examined: Annotated[
         str | None,
-        typer.Option(help="Of rankings: how likely each place is looked at, e.g. 1,0.6,0.4; else the log must tell."),
+        typer.Option(
+            help="Probability that users look at each position, e.g. 1,0.6,0.4. Default: estimated from the log."
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Pieces at a time; 1 stays in this process.")] = _CORES,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of parallel jobs; 1 runs in this process.")] = _CORES,
     backend: Annotated[
-        str, typer.Option(help="processes, or ray: on the cluster of RAY_ADDRESS, else closed on this machine.")
+        str, typer.Option(help="processes, or ray: the cluster at RAY_ADDRESS, or a local one.")
     ] = "processes",
-    split: Annotated[
-        str, typer.Option(help="By learner, by key (of keyed models), or auto: by learner if there are enough.")
-    ] = "auto",
+    split: Annotated[str, typer.Option(help="Unit of work: learner, key (keyed models), or auto.")] = "auto",
     modules: Import = None,
 ) -> None:
-    """What if another learner had stood here? Replays a log through other learners and compares.
+    """Replay a log through other learners and compare the results.
 
-    choose by reward, label: what each would have earned, weighted by the propensities of the log (IPS, self-normalised,
-    doubly robust) or by a model fitted on the way (direct), and how much of the log bears on it; a run of its own where
-    the right labels are known. rank: the clicks per page by how likely each place is looked at; how often each would
-    have put the user's better object above the one shown. filter: the precision on what is known. What a log cannot
-    tell is said.
+    choose and label: estimates the reward of each learner from the propensities in the log (IPS, self-normalized,
+    doubly robust, direct) with the effective sample size; where the correct labels are known, runs the learner on them.
+    rank: estimates clicks per page with a position-bias model, and how often each learner puts the preferred item
+    above the one shown. filter: measures precision on items with known relevance. Says what the log cannot answer.
+
+    Example: [bold]smidgen replay --model banner --learner LinUCB --learner SquareCB:gamma=10 --report out.html[/bold]
     """
     import msgspec
 
@@ -64,7 +65,7 @@ def what_if(
     from smidgen.service.ope.report import write
 
     if (log is None) == (model is None):
-        raise typer.BadParameter("give a log, or --model and --data", param_hint="LOG")
+        raise typer.BadParameter("give either LOG or --model", param_hint="LOG")
     curve = None if examined is None else as_curve(examined).tolist()
     with _bar() as progress:
         found = replay(
@@ -90,7 +91,7 @@ def what_if(
 
 @contextmanager
 def _bar() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar for long logs, where somebody is looking."""
+    """Show a progress bar on standard error if it is a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -108,13 +109,13 @@ def _show(found: WhatIf) -> None:
     from rich.table import Table
 
     console = Console()
-    console.print(f"{found.log}: {found.decisions} decisions, {found.answered} learnt from", markup=False)
-    console.print(f"what happened: {found.logged.measure} {_figure(found.logged)}", markup=False)
+    console.print(f"{found.log}: {found.decisions} decisions, {found.answered} with feedback", markup=False)
+    console.print(f"as logged: {found.logged.measure} {_figure(found.logged)}", markup=False)
     table = Table("learner", "measure", "value", "of", box=None, header_style="bold")
     for outcome in found.outcomes:
         name = outcome.settings if outcome.learner == "as logged" else outcome.learner
         for each in outcome.figures:
-            effective = f" (worth {each.effective:.0f})" if each.effective is not None else ""
+            effective = f" (effective {each.effective:.0f})" if each.effective is not None else ""
             table.add_row(name, each.measure, _figure(each), f"{each.of}{effective}")
             name = ""
     if table.rows:
@@ -125,7 +126,7 @@ def _show(found: WhatIf) -> None:
             console.print(f"{outcome.learner}: {sentence}", markup=False)
     if found.examined is not None:
         told = ", ".join(f"{read:.2f}" for read in found.examined.read)
-        console.print(f"how likely each place is looked at: {told}", markup=False)
+        console.print(f"probability that users look at each position: {told}", markup=False)
     for note in found.notes:
         console.print(f"note: {note}", style="dim", markup=False)
     for note, whose in _remarks(found).items():
@@ -134,7 +135,7 @@ def _show(found: WhatIf) -> None:
 
 
 def _remarks(found: WhatIf) -> dict[str, list[str]]:
-    """What is to be said of learners, each remark once, with those whom it is about."""
+    """Group the notes: each note once, with the learners it applies to."""
     said: dict[str, list[str]] = {}
     for outcome in found.outcomes:
         for note in outcome.notes:

@@ -1,8 +1,6 @@
 """The commands serve, token and snapshot; local or remote execution of commands.
 
-``smidgen serve``, ``token``, ``snapshot``: run the service and look after it.
-
-Everything heavy is imported by the command that needs it. All but ``serve`` may run beside a running service.
+Each command imports heavy modules itself. All commands except ``serve`` can run while a service is running.
 """
 
 from __future__ import annotations
@@ -24,57 +22,57 @@ if TYPE_CHECKING:
     from smidgen.service.storage.address import Place
 
 
-def as_place(text: str) -> Any:
-    """Where a store is, of what somebody typed."""
-    from smidgen.service.storage.address import place
+def as_address(text: str) -> Any:
+    """Parse the location of a store: a folder or a URL."""
+    from smidgen.service.storage.address import parse_address
 
-    return place(text)
+    return parse_address(text)
 
 
 DATA = Path("smidgen-data")
-Folder = Annotated[Path, typer.Option(help="The service's data folder.")]
-#: Where the service keeps everything: a folder, or a database by its URL.
+Folder = Annotated[Path, typer.Option(help="Data folder of the service.")]
+#: Location of the store: a folder, or the URL of a database.
 Data = Annotated[
     Any,
     typer.Option(
         "--data",
         "--store",
-        parser=as_place,
+        parser=as_address,
         metavar="PLACE",
         envvar="SMIDGEN_STORE",
-        help="The service's data folder; or its store by URL, e.g. postgresql://user@host/database.",
+        help="Data folder of the service, or the URL of its store, e.g. postgresql://user@host/database.",
     ),
 ]
 
 
-def _welcomed(modules: list[str] | None) -> list[str]:
-    from smidgen.service.plugins import welcome
+def _load_plugins(modules: list[str] | None) -> list[str]:
+    from smidgen.service.plugins import load_plugins
 
-    welcome(modules or ())
+    load_plugins(modules or ())
     return modules or []
 
 
-#: What guests bring, before a command does anything else.
+#: Plugins, loaded before the command runs.
 Import = Annotated[
     list[str] | None,
     typer.Option(
         "--import",
         metavar="MODULE",
         envvar="SMIDGEN_IMPORT",
-        help="A module with learners, structures, loops or pages of your own; may be given several times.",
-        callback=_welcomed,
+        help="Plugin module with learners, structures, loops or pages. Can be repeated.",
+        callback=_load_plugins,
     ),
 ]
 
 token = typer.Typer(
     name="token",
-    help="Create, list and revoke tokens. Once one exists, every call needs one; services see changes at once.",
+    help="Create, list and revoke tokens. Once a token exists, every call needs one. Takes effect at once.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 snapshot = typer.Typer(
     name="snapshot",
-    help="Look at the snapshots: what makes starting quick. Nothing is lost without them.",
+    help="List and check snapshots, which make starting fast. Losing them loses no data.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -82,9 +80,14 @@ snapshot = typer.Typer(
 
 def serve(
     host: Annotated[
-        str, typer.Option(envvar="SMIDGEN_HOST", help="Where to listen. Other than this machine only with a token.")
+        str,
+        typer.Option(
+            envvar="SMIDGEN_HOST", help="Address to listen on. Addresses that other machines can reach need a token."
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="0 is any free one.")] = 8470,
+    port: Annotated[
+        int, typer.Option(envvar="SMIDGEN_PORT", min=0, max=65535, help="Port to listen on; 0 picks a free port.")
+    ] = 8470,
     data: Data = DATA,
     workers: Annotated[
         int,
@@ -92,11 +95,11 @@ def serve(
             envvar="SMIDGEN_WORKERS",
             min=1,
             max=64,
-            help="How many processes share the port; more than one on PostgreSQL.",
+            help="Number of worker processes; more than 1 needs PostgreSQL.",
         ),
     ] = 1,
     max_body: Annotated[
-        int, typer.Option(envvar="SMIDGEN_MAX_BODY", min=1024, help="The largest body of a request, in bytes.")
+        int, typer.Option(envvar="SMIDGEN_MAX_BODY", min=1024, help="Maximum size of a request body, in bytes.")
     ] = 8 << 20,
     max_learner: Annotated[
         int | None,
@@ -104,18 +107,18 @@ def serve(
             envvar="SMIDGEN_MAX_LEARNER",
             min=1 << 20,
             show_default="134217728",
-            help="The most bytes that one learner may hold; larger ones are refused before they are made.",
+            help="Maximum memory of one learner, in bytes. Larger learners are refused.",
         ),
     ] = None,
     max_connections: Annotated[
-        int, typer.Option(envvar="SMIDGEN_MAX_CONNECTIONS", min=1, help="How many connections a worker serves at once.")
+        int, typer.Option(envvar="SMIDGEN_MAX_CONNECTIONS", min=1, help="Maximum number of connections per worker.")
     ] = 1_000,
     public_url: Annotated[
         str | None,
         typer.Option(
             envvar="SMIDGEN_PUBLIC_URL",
             metavar="URL",
-            help="The address that browsers use, if a proxy that changes the Host header is in front of the service.",
+            help="Address that browsers use, if a proxy changes the Host header.",
         ),
     ] = None,
     trusted_proxies: Annotated[
@@ -124,14 +127,15 @@ def serve(
             "--trusted-proxy",
             envvar="SMIDGEN_TRUSTED_PROXY",
             metavar="ADDRESS",
-            help="Address or network of a proxy whose X-Forwarded-Host header is trusted; may be given several times.",
+            help="Address or network of a proxy whose X-Forwarded-Host header is trusted. Can be repeated.",
         ),
     ] = None,
     snapshot_every: Annotated[
-        int, typer.Option(envvar="SMIDGEN_SNAPSHOT_EVERY", min=1, help="Events of a model between two snapshots.")
+        int,
+        typer.Option(envvar="SMIDGEN_SNAPSHOT_EVERY", min=1, help="Number of events between two snapshots of a model."),
     ] = 20_000,
     keyed_in_memory: Annotated[
-        int, typer.Option(envvar="SMIDGEN_KEYED_IN_MEMORY", min=1, help="How many keyed learners stay in memory.")
+        int, typer.Option(envvar="SMIDGEN_KEYED_IN_MEMORY", min=1, help="Number of keyed learners to keep in memory.")
     ] = 2_000,
     retention: Annotated[
         float | None,
@@ -139,7 +143,7 @@ def serve(
             envvar="SMIDGEN_RETENTION",
             min=0.001,
             metavar="DAYS",
-            help="Fold events of this age into base states and erase them; models may say otherwise. Left out: none.",
+            help="Erase events older than this and keep what was learned; models can override it. Default: keep all.",
         ),
     ] = None,
     modules: Annotated[
@@ -148,7 +152,7 @@ def serve(
             "--import",
             metavar="MODULE",
             envvar="SMIDGEN_IMPORT",
-            help="A module with learners, structures, loops or pages of your own; may be given several times.",
+            help="Plugin module with learners, structures, loops or pages. Can be repeated.",
         ),
     ] = None,
     personalizer: Annotated[
@@ -156,7 +160,7 @@ def serve(
         typer.Option(
             metavar="MODEL",
             envvar="SMIDGEN_PERSONALIZER",
-            help="The model that the calls of the retired hosted product mean, where no token says; made on the first.",
+            help="Model for Azure AI Personalizer calls whose token names no model; created on the first call.",
         ),
     ] = "personalizer",
     apprentice: Annotated[
@@ -164,11 +168,14 @@ def serve(
         typer.Option(
             "--apprentice",
             envvar="SMIDGEN_APPRENTICE",
-            help="Answer those calls with their first action, as the product's apprentice mode did, and learn from it.",
+            help="Answer Personalizer calls with their first action and learn from it (apprentice mode).",
         ),
     ] = False,
 ) -> None:
-    """Run the decision service in the foreground, with a dashboard; Ctrl-C or SIGTERM stops it gracefully."""
+    """Run the decision service and its dashboard. Ctrl-C or SIGTERM stops it gracefully.
+
+    Example: [bold]smidgen serve --data smidgen-data[/bold], then open http://127.0.0.1:8470
+    """
     from smidgen.errors import MissingExtra
 
     try:
@@ -205,54 +212,57 @@ def serve(
 
 @token.command("create")
 def create_token(
-    scope: Annotated[
-        str, typer.Option(help="One or several of decide,feedback,read,admin; separate them with commas.")
-    ],
+    scope: Annotated[str, typer.Option(help="Comma-separated list of decide, feedback, read, admin.")],
     model: Annotated[str | None, typer.Option(help="Limit the token to this model.")] = None,
-    name: Annotated[str | None, typer.Option(help="A label for people, e.g. the app that uses it.")] = None,
+    name: Annotated[str | None, typer.Option(help="Label of the token, e.g. the app that uses it.")] = None,
     expires: Annotated[
         str | None,
         typer.Option(
             metavar="WHEN",
-            help="When it stops working: a span (12h, 30d, 8w), or a date or time in UTC (2026-12-31). Default: never.",
+            help="Expiry: a duration (12h, 30d, 8w), or a date or time in UTC (2026-12-31). Default: never.",
         ),
     ] = None,
     data: Data = DATA,
 ) -> None:
-    """Create a token and print it: it is shown this once, and only its hash is kept.
+    """Create a token and print it once. The service stores only its hash.
 
-    The id, by which it can be revoked, goes to standard error.
+    Prints the token's id, which revokes it, to standard error.
 
-    decide: ask for decisions. feedback: report what users did, teach, retract. read: see models, figures, logs,
-    stories, weights and comparisons, and change nothing. admin: all calls.
+    Scopes: decide requests decisions; feedback sends feedback, examples and retractions; read reads models, metrics,
+    logs, stories, weights and comparisons; admin allows all calls.
+
+    Example: [bold]smidgen token create --scope decide,feedback --model banner --name shop --expires 90d[/bold]
     """
-    from smidgen.service.engine.inspection import writing
+    from smidgen.service.engine.inspection import open_for_change
     from smidgen.service.http.auth import create, expiry
 
     scopes, now = [word.strip() for word in scope.split(",") if word.strip()], time.time()
     until = expiry(expires, now) if expires is not None else None
-    with writing(data) as store:
+    with open_for_change(data) as store:
         id, made = create(store, scopes, model, now, name=name, expires_at=until)
     typer.echo(made)
-    typer.echo(f"id {id}; end it with: smidgen token revoke {id}", err=True)
+    typer.echo(f"Created token {id}. To revoke it: smidgen token revoke {id}", err=True)
 
 
 @token.command("revoke")
-def revoke_token(id: Annotated[str, typer.Argument(help="The token's id.")], data: Data = DATA) -> None:
-    """End a token, at once."""
-    from smidgen.service.engine.inspection import existing, writing
+def revoke_token(id: Annotated[str, typer.Argument(help="Id of the token.")], data: Data = DATA) -> None:
+    """Revoke a token. Takes effect at once.
+
+    Example: [bold]smidgen token revoke 7f3a[/bold]
+    """
+    from smidgen.service.engine.inspection import open_for_change, require_existing
     from smidgen.service.http.auth import revoke
 
-    with writing(existing(data)) as store:
+    with open_for_change(require_existing(data)) as store:
         revoke(store, id, time.time())
-    typer.echo(f"token {id} is revoked")
+    typer.echo(f"Revoked token {id}.")
 
 
 @token.command("list")
 def list_tokens(data: Data = DATA) -> None:
-    """List the tokens: id, name, scopes, model, creation, expiry, last use, revocation. Secrets are not kept.
+    """List the tokens: id, name, scopes, model, creation, expiry, last use, revocation.
 
-    The last use is exact to about a minute.
+    Secrets are not stored. The last use is accurate to about a minute.
     """
     from rich.console import Console
     from rich.table import Table
@@ -270,12 +280,12 @@ def list_tokens(data: Data = DATA) -> None:
     console = Console()
     if table.rows and not console.is_terminal:
         console.width = max(console.width, console.measure(table, options=console.options.update(width=1000)).maximum)
-    console.print(table if table.rows else "There are no tokens; on this machine the service needs none.")
+    console.print(table if table.rows else "There are no tokens. Calls from this machine need none.")
 
 
 @snapshot.command("list")
 def list_snapshots(data: Data = DATA, modules: Import = None) -> None:
-    """List every model's snapshots, newest first."""
+    """List the snapshots of every model, newest first."""
     from rich.console import Console
     from rich.table import Table
 
@@ -287,14 +297,15 @@ def list_snapshots(data: Data = DATA, modules: Import = None) -> None:
         for model in (part for whole in seen.models() for part in whole.parts):
             for each in seen.reading.states(model.shard):
                 table.add_row(model.label, str(each.seq), str(model.seq), str(each.size), stamp(each.at), each.place)
-    Console().print(table if table.rows else "there are no snapshots")
+    Console().print(table if table.rows else "There are no snapshots.")
 
 
 @snapshot.command("verify")
 def verify_snapshots(data: Data = DATA, modules: Import = None) -> None:
-    """Read every snapshot and check its checksum; smidgen log verify also replays the log against them.
+    """Read every snapshot and check its checksum.
 
-    A bad snapshot loses nothing: the service skips it and replays more of the log. The exit status is 1 if one is bad.
+    A damaged snapshot loses no data: the service skips it and replays more of the log. To compare snapshots with a
+    replay, run smidgen log verify. Exits with 1 if a snapshot is damaged.
     """
     from smidgen.service.engine.inspection import Inspection
     from smidgen.service.engine.recovery import state_problem
@@ -305,21 +316,25 @@ def verify_snapshots(data: Data = DATA, modules: Import = None) -> None:
             for each in seen.reading.states(model.shard):
                 problem = state_problem(each)
                 bad, good = bad + (problem is not None), good + (problem is None)
-                found = problem or ("good, of an older arithmetic: not used" if each.outdated else "good")
+                found = problem or ("valid, but not used: written by older arithmetic" if each.is_outdated else "valid")
                 typer.echo(f"{model.label} {Path(each.place).name}: {found}", err=problem is not None)
-    typer.echo(f"{good} good, {bad} bad")
+    typer.echo(f"{good} valid, {bad} damaged")
     if bad:
         raise typer.Exit(1)
 
 
-# Where a command does its work: in a running service, or in the data folder of one that is stopped.
+# Commands run in a running service, or in the data folder of a stopped one.
 
-Url = Annotated[str | None, typer.Option(help="Ask a running service instead, e.g. http://127.0.0.1:8470.")]
-Token = Annotated[str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="For --url, if the service needs one.")]
-Name = Annotated[str, typer.Argument(help="The model.", metavar="NAME")]
-#: How a moment is said, in UTC.
+Url = Annotated[
+    str | None, typer.Option(help="Address of a running service, instead of --data, e.g. http://127.0.0.1:8470.")
+]
+Token = Annotated[
+    str | None, typer.Option(envvar="SMIDGEN_TOKEN", help="Token for --url, if the service requires one.")
+]
+Name = Annotated[str, typer.Argument(help="Name of the model.", metavar="NAME")]
+#: Formats of times, in UTC.
 TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
-#: What `anywhere` adds to a command.
+#: Options that `anywhere` adds to a command.
 _OPTIONS: dict[str, tuple[Any, Any]] = {
     "data": (Data, DATA),
     "url": (Url, None),
@@ -329,15 +344,15 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 
 
 @dataclass(frozen=True)
-class Where:
-    """A store, or the address of a running service with the token for it."""
+class CommandTarget:
+    """A store, or the address of a running service and its token."""
 
     data: Place
     url: str | None
     token: str | None
 
-    def do(self, here: Callable[[Engine], Any], there: Callable[[Client], Any], *, create: bool = False) -> Any:
-        """Do it in the folder, or through the service; ``create`` makes a folder that does not exist."""
+    def run(self, here: Callable[[Engine], Any], there: Callable[[Client], Any], *, create: bool = False) -> Any:
+        """Run the command in the store or through the service; ``create`` makes a missing folder."""
         if self.url is None:
             with self.engine(create=create) as engine:
                 return here(engine)
@@ -346,7 +361,7 @@ class Where:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """A client of the running service."""
+        """Open a client of the running service."""
         from smidgen.client import Client
 
         with Client(self.url or "", token=self.token) as client:
@@ -354,18 +369,18 @@ class Where:
 
     @contextmanager
     def engine(self, *, create: bool = False) -> Iterator[Engine]:
-        """The engine over a folder, of which nobody else may have one, or over a database, as one more worker.
+        """Open the engine: exclusively on a folder, or as one more worker on a database.
 
-        A folder that does not exist is refused unless ``create`` is set.
+        Refuses a missing folder unless ``create`` is set.
         """
         from smidgen.service.engine.engine import Engine
-        from smidgen.service.engine.inspection import existing
-        from smidgen.service.storage.data_dir import only_one
+        from smidgen.service.engine.inspection import require_existing
+        from smidgen.service.storage.data_dir import lock_folder
 
         if not create:
-            existing(self.data)
+            require_existing(self.data)
 
-        with only_one(self.data) if isinstance(self.data, Path) else nullcontext():
+        with lock_folder(self.data) if isinstance(self.data, Path) else nullcontext():
             engine = Engine(self.data)
             try:
                 yield engine
@@ -373,12 +388,12 @@ class Where:
                 engine.close()
 
 
-def anywhere(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that takes a ``place`` the options that say where: --data, --url, --token, --import."""
+def with_target(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a ``place`` to a command: --data, --url, --token, --import."""
 
     @wraps(command)
     def placed(*, data: Place, url: str | None, token: str | None, modules: list[str], **given: Any) -> None:
-        command(**given, place=Where(data, url, token))
+        command(**given, place=CommandTarget(data, url, token))
 
     hints = get_type_hints(command, include_extras=True)
     own = [each.replace(annotation=hints[each.name]) for each in inspect.signature(command).parameters.values()]

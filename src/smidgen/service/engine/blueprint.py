@@ -3,7 +3,7 @@
 How large a learner of the service may be. Sizes are judged by settings, before anything is made of them.
 
 `smidgen.settings` estimates and refuses; here is the limit that a service has. Whatever makes learners of settings from
-outside (a request, a log, a saved learner, a snapshot) does so within `judged`.
+outside (a request, a log, a saved learner, a snapshot) does so within `enforce_limit`.
 """
 
 from __future__ import annotations
@@ -11,32 +11,30 @@ from __future__ import annotations
 import hashlib
 import inspect
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 
 from smidgen import geometry, serialization
-from smidgen.checks import SMALLEST_SHARE
+from smidgen.checks import nearest, suggest
 from smidgen.errors import InvalidArgument, InvalidRecord, SmidgenError
-from smidgen.features import Row, Vectorizer
-from smidgen.features.limits import CROSSES, DEPTH
+from smidgen.features import Vectorizer
 from smidgen.geometry import Box
 from smidgen.knobs import Knobs
 from smidgen.learners import Card, Feedback, Learner, cards, learners
 from smidgen.learners.pipeline import around, seeded, unwrap, vectorizer_of
 from smidgen.learners.recommended import USUAL, find
-from smidgen.service.errors import Impossible
+from smidgen.service.engine.budget import REFUSALS, Cost
+from smidgen.service.engine.live_settings import SILENCE_S, WINDOW_S, LiveSettings, with_exploration
+from smidgen.service.errors import Impossible, json_text
 from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
-from smidgen.service.loops.features import NUMBERS, Vectors
+from smidgen.service.loops.features import Vectors
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import Auto, ByName, ModelBody, Of
+from smidgen.service.schemas import Auto, ByName, ModelBody
 from smidgen.settings import limit_from_environment, refuse_large, size_limit
-from smidgen.structures import Candidates, Choice, Drafts, Ranking, Structure
 
 # What a model's settings leave open, settled once, when it is made: its learner, and how records become features.
 
@@ -44,7 +42,7 @@ from smidgen.structures import Candidates, Choice, Drafts, Ranking, Structure
 COLUMNS = 4096
 
 
-def chosen(body: ModelBody, loop: type[Loop], space: Any = None) -> tuple[str, dict[str, Any]]:
+def resolve_learner(body: ModelBody, loop: type[Loop], space: Any = None) -> tuple[str, dict[str, Any]]:
     """The learner's name and its settings: those that were asked for, or the ones to begin with.
 
     Parameters
@@ -57,13 +55,15 @@ def chosen(body: ModelBody, loop: type[Loop], space: Any = None) -> tuple[str, d
     if body.feedback is not None and body.feedback not in loop.kinds.values():
         words = dict.fromkeys(map(str, loop.kinds.values()))
         raise Impossible(
-            f"the feedback is {body.feedback!r}, which the loop {loop.name} does not take",
-            f"choose among {', '.join(words)}",
+            f"feedback is {json_text(body.feedback)}, which the loop {loop.name} does not accept",
+            suggest(body.feedback, words),
         )
     if body.learner is not None:
         return body.learner, dict(body.params)
     if space is None and "space" in loop.facts:
-        raise Impossible("it is not said what is to be tuned", 'give "knobs", or a "space" among the params')
+        raise Impossible(
+            "no knobs given", 'add "knobs", e.g. {"timeout": {"log": [0.01, 10]}}, or a "space" in "params"'
+        )
     heard, why = tuple(loop.kinds.values()), ""
     wanted = (body.feedback,) if body.feedback is not None else (None, *heard)
     for served, kind in itertools.product((loop.name, *loop.served_by), wanted):
@@ -74,16 +74,18 @@ def chosen(body: ModelBody, loop: type[Loop], space: Any = None) -> tuple[str, d
             continue
         if set(cls.card.kinds) & set(heard):  # what is usual elsewhere may not be heard here
             return cls.__name__, {**cls.card.first, **case.settings, **body.params}
-    raise Impossible(f"no learner is recommended here: {why or 'none hears what comes back'}", 'name a "learner"')
+    raise Impossible(f"no learner is recommended here: {why or 'none accepts this feedback'}", 'set "learner"')
 
 
 def takes_records(body: ModelBody, loop: type[Loop], params: Mapping[str, Any], accepted: Mapping[str, Any]) -> bool:
-    """Whether a model's features are records: its body says so, or says nothing of features."""
+    """Check whether a model's features are records: its body says so, or says nothing of features."""
     if isinstance(body.features, ByName):
         if (body.features.hashed is None) == (body.features.auto is None):
-            raise Impossible("features has neither hashed nor auto, or both", 'give {"hashed": n} or {"auto": {…}}')
+            raise Impossible('features needs either "hashed" or "auto"', 'send {"hashed": 1024} or {"auto": {}}')
         if body.features.auto is not None and not (loop.takes_records and "dim" in accepted):
-            raise Impossible("auto features are for learners that read features", "leave features out")
+            raise Impossible(
+                "features.auto needs a learner that reads features", 'remove "features", or choose another learner'
+            )
         return body.features.auto is not None
     if body.features is not None or not loop.takes_records or "dim" in params or "dim" not in accepted:
         return False
@@ -91,11 +93,11 @@ def takes_records(body: ModelBody, loop: type[Loop], params: Mapping[str, Any], 
 
 
 def vectorizer(body: ModelBody, params: Mapping[str, Any]) -> Vectorizer:
-    """How the records of this model become features."""
+    """Make the vectorizer of a model that takes records."""
     auto = body.features.auto if isinstance(body.features, ByName) and body.features.auto is not None else Auto()
     given = params.get("dim", auto.dim)
     if auto.dim is not None and given != auto.dim:
-        raise Impossible(f"dim is {given} in params and {auto.dim} in features", "give it in one place")
+        raise Impossible(f"params.dim is {given} and features.auto.dim is {auto.dim}", "set dim in one place")
     text = (auto.text,) if isinstance(auto.text, str) else tuple(auto.text)
     return Vectorizer(
         dim=COLUMNS if given is None else given,
@@ -105,8 +107,8 @@ def vectorizer(body: ModelBody, params: Mapping[str, Any]) -> Vectorizer:
     )
 
 
-def shown(features: Vectorizer, added: Sequence[str] = ()) -> dict[str, Any]:
-    """How records become features, as a model's page and reply say it."""
+def describe_features(features: Vectorizer, added: Sequence[str] = ()) -> dict[str, Any]:
+    """Describe the vectorizer for a model's reply and page."""
     crosses = features.crosses if features.crosses == "auto" else [list(pair) for pair in features.crosses]
     told = {
         "dim": features.dim,
@@ -125,7 +127,7 @@ def usual_feedback(body: ModelBody, loop: type[Loop], kinds: tuple[str, ...]) ->
     return known[0] if known else None
 
 
-def within_keys(cls: type[Learner], params: dict[str, Any], body: ModelBody) -> None:
+def per_key_defaults(cls: type[Learner], params: dict[str, Any], body: ModelBody) -> None:
     """One learner per key is many: where the form of its matrix is left to the learner, its diagonal will do."""
     covariance = inspect.signature(cls).parameters.get("covariance")
     if body.keyed and covariance is not None and covariance.default == "auto":
@@ -133,7 +135,7 @@ def within_keys(cls: type[Learner], params: dict[str, Any], body: ModelBody) -> 
 
 
 def _size(body: ModelBody, loop: type[Loop], space: Any) -> int | None:
-    """How many features there will be, as far as that is known."""
+    """Number of features, if it is known."""
     if space is not None:
         return space.dim if isinstance(space, Box | Knobs) else None  # of others a size says nothing
     if isinstance(body.features, list):
@@ -151,8 +153,6 @@ def _size(body: ModelBody, loop: type[Loop], space: Any) -> int | None:
 LARGEST = 1 << 27
 #: The most classes.
 CLASSES = 100_000
-#: How a constructor says no: to the form, to the value, to the range, to the size.
-REFUSALS = (TypeError, ValueError, ArithmeticError, MemoryError)
 
 _chosen: list[int] = []
 
@@ -162,14 +162,14 @@ def set_limit(limit: int | None) -> None:
     _chosen[:] = [] if limit is None else [limit]
 
 
-def largest() -> int:
+def learner_size_limit() -> int:
     """The most bytes that one learner may hold here, and that the learners of one import may hold together."""
     return _chosen[0] if _chosen else limit_from_environment(LARGEST)
 
 
-def judged() -> AbstractContextManager[None]:
+def enforce_limit() -> AbstractContextManager[None]:
     """Refuse, within the block, to make what is larger than the service allows."""
-    return size_limit(largest())
+    return size_limit(learner_size_limit())
 
 
 # Settings that are objects, built of what was sent: spaces, and learners, one inside another.
@@ -180,49 +180,56 @@ DEEPEST = 8
 _SPACES = ("Ball", "Box", "Simplex", "L1Ball")
 
 
-def built(value: Any) -> Any:
-    """What a setting means: ``{"type": "Ball", …}`` is a space, or a learner; all else is itself."""
+def build_setting(value: Any) -> Any:
+    """Build the value of a setting: ``{"type": "Ball", …}`` is a space, or a learner; other values stay."""
     if not isinstance(value, dict) or "type" not in value:
         return value
     kind = value["type"]
     target = getattr(geometry, kind) if kind in _SPACES else learners.get(kind) if isinstance(kind, str) else None
     if target is None:
-        knobs = '; knobs stand beside "params", as "knobs"' if kind == Knobs.__name__ else ""
-        raise Impossible(f"there is no {kind!r} to build", f"choose {', '.join(_SPACES)} or a learner{knobs}")
+        knobs = '; knobs go into the field "knobs" of the model, not into "params"' if kind == Knobs.__name__ else ""
+        near = nearest(kind, (*_SPACES, *learners))
+        first = f'did you mean "{near}"? Spaces are' if near else "spaces are"
+        raise Impossible(
+            f"type is {json_text(kind)}, which is neither a space nor a learner",
+            f"{first} {', '.join(_SPACES)}{knobs}",
+        )
     return build_object(target, {name: argument for name, argument in value.items() if name != "type"})
 
 
 def build_object(target: type[T], params: Mapping[str, Any]) -> T:
     """A space or a learner with these arguments, or why there is none."""
     refuse_missing(target.__name__, params, inspect.signature(target).parameters)
-    arguments = {name: built(argument) for name, argument in params.items()}
+    arguments = {name: build_setting(argument) for name, argument in params.items()}
     classes = arguments.get("n_classes")
     if issubclass(target, Learner) and isinstance(classes, int) and classes > CLASSES:
-        raise Impossible(f"there are {classes} classes", f"the service takes up to {CLASSES}")
+        raise Impossible(f"n_classes is {classes:,}", f"give at most {CLASSES:,}")
     try:
         return target(**arguments)
     except SmidgenError:
         raise
     except REFUSALS as error:
-        raise Impossible(f"{target.__name__} refuses its arguments: {error}", "see the documentation of it") from error
+        raise Impossible(
+            f"{target.__name__} does not accept these params: {error}", f"see /docs for the params of {target.__name__}"
+        ) from error
 
 
 def refuse_missing(kind: str, given: Mapping[str, Any], accepted: Mapping[str, inspect.Parameter]) -> None:
     """Say which argument is missing before the constructor does, in Python's words."""
     for name, parameter in accepted.items():
         if name not in given and parameter.default is inspect.Parameter.empty:
-            raise Impossible(f"{kind} needs {name}", f'give "{name}" among its settings')
+            raise Impossible(f'{kind} needs "{name}"', f'add "{name}" to its params')
 
 
 def refuse_deep(params: Mapping[str, Any]) -> None:
     """Refuse settings that lie too deep inside one another."""
-    if any(_deeper(value, DEEPEST) for value in params.values()):
-        raise Impossible(f"the params are nested more than {DEEPEST} deep", "see the learner's documentation")
+    if any(_is_deeper(value, DEEPEST) for value in params.values()):
+        raise Impossible(f"params is nested more than {DEEPEST} levels deep", "send fewer levels")
 
 
-def _deeper(value: Any, levels: int) -> bool:
+def _is_deeper(value: Any, levels: int) -> bool:
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inside is not None and (levels == 0 or any(_deeper(each, levels - 1) for each in inside))
+    return inside is not None and (levels == 0 or any(_is_deeper(each, levels - 1) for each in inside))
 
 
 # What the keys of a model share, settled once, when it is made: the names of their features, and how they begin.
@@ -232,7 +239,7 @@ USUALLY = (Feedback.REWARD, Feedback.BIT, Feedback.BETTER, Feedback.EDIT)
 
 
 class Shared(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What keys share.
+    """Settings of what keys share.
 
     Attributes
     ----------
@@ -246,8 +253,8 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     start: bool = False
 
 
-def settled(body: ModelBody, learner: Learner, feedback: str | None, *, records: bool) -> Shared:
-    """What the keys of a new model share.
+def resolve_shared(body: ModelBody, learner: Learner, feedback: str | None, *, records: bool) -> Shared:
+    """Resolve what the keys of a new model share.
 
     Parameters
     ----------
@@ -262,279 +269,28 @@ def settled(body: ModelBody, learner: Learner, feedback: str | None, *, records:
     """
     if not body.keyed:
         if body.shared_start:
-            raise Impossible("shared_start is for models with keys", 'create it with "keyed": true')
+            raise Impossible("shared_start needs a keyed model", 'add "keyed": true, or remove "shared_start"')
         return Shared()
     start = body.shared_start
     if start is None:
         start = body.learner is None and feedback in USUALLY and learner.shared_start is not None
     elif start and learner.shared_start is None:
         raise Impossible(
-            f"a {type(learner).__name__} has no start to share", "leave shared_start out: every key begins with nothing"
+            f"shared_start does not work with {type(learner).__name__}",
+            'remove "shared_start" (each key then starts from scratch), or choose another learner',
         )
     return Shared(names=records, start=start)
 
 
-# What a request will cost, judged before any of it is done: numbers to hold, multiplications to make.
-
-#: What a field of a record costs beside a number.
-FIELD = 40
-#: How many names one request may hold: fields, categories and crosses, each once. A new one costs some microseconds.
-NAMES = 40_000
-#: So many letters of a string count as another name: it may be a text.
-LETTERS = 16
-#: How many multiplications one request may cost: some seconds.
-WORK = 5_000_000_000
+# Changes of settings while a model is in use.
 
 
-class Cost:
-    """What one decision of a model costs.
-
-    A decision reads every feature once for every class; a learner with a matrix reads that too, and one that draws a
-    direction draws it in all features.
-
-    Parameters
-    ----------
-    card, settings, dim
-        The learner's, and how many features it takes.
-    crossed
-        Whether every field of a context meets every field of a candidate.
-    """
-
-    def __init__(self, card: Card, settings: Mapping[str, Any], dim: int | None, *, crossed: bool = False) -> None:
-        features = dim or 0
-        self.crossed = crossed
-        self.classes = max(1, int(settings.get("n_classes") or 1))
-        try:
-            numbers = card.size(settings) // 8
-        except (AttributeError, LookupError, *REFUSALS):  # a guest's, of another form
-            numbers = 0
-        matrix = numbers if numbers > 4 * max(1, features) * self.classes else 0
-        self.each = matrix + (features if card.draws else 0)
-
-    def of(self, numbers: int) -> int:
-        """How many multiplications a decision on so many numbers takes."""
-        return numbers * self.classes + self.each
-
-
-class Budget:
-    """What is left for one request of a model."""
-
-    def __init__(self, cost: Cost) -> None:
-        self._cost = cost
-        self._numbers, self._work, self._more = NUMBERS, WORK, NAMES
-        self._names: set[tuple[str, str | None]] = set()
-
-    def spend(self, context: Any) -> None:
-        """Take a decision on this context off, or refuse."""
-        if isinstance(context, Candidates | dict):
-            self._name(context)
-        size = touched(context, crossed=self._cost.crossed)
-        self._numbers -= size
-        self._work -= self._cost.of(size)
-        if self._more < len(self._names):
-            raise Impossible(
-                f"the records hold more than {NAMES} names: fields, categories, words and crosses of them",
-                'send fewer records in one call, write what varies as a value, or make the model with fewer "crosses"',
-            )
-        if self._numbers < 0 and isinstance(context, Candidates | dict):
-            raise Impossible(
-                f"the records and their crosses are more than {NUMBERS // FIELD} features",
-                'send fewer candidates or fields in one call, or make the model with fewer "crosses"',
-            )
-        if self._numbers < 0:
-            raise Impossible(f"the features are more than {NUMBERS} numbers", "send fewer rows in one call")
-        if self._work < 0:
-            raise Impossible(f"this asks for more than {WORK} multiplications", "send fewer rows in one call")
-
-    def _name(self, context: Any) -> None:
-        """Note the names of a record, or of candidates; crosses with their context, and words, are guessed."""
-        if not isinstance(context, Candidates):
-            self._more -= _note(context, "", self._names)
-            return
-        before, about = len(self._names), _fields(context.context or {})
-        self._names.update(("id", str(id)) for id in context.ids or ())
-        for each in context.records:
-            self._more -= _note(each, "", self._names)
-            if self._more < len(self._names):
-                return
-        if self._cost.crossed and about:
-            self._more -= min((len(self._names) - before) * about, CROSSES * len(context.records))
-        if context.context is not None:
-            self._more -= _note(context.context, "context.", self._names)
-
-
-def touched(context: Any, *, crossed: bool = False) -> int:
-    """How many numbers a context holds; a field of a record, or a cross, counts as several."""
-    if type(context) is Ranking or type(context) is Choice:
-        return _stored(context.rows)
-    if isinstance(context, Candidates):
-        about = _fields(context.context or {}) if crossed else 0
-        sizes = [1 + _fields(each) for each in context.records]
-        return FIELD * sum(size + min(CROSSES, about * size) for size in sizes)
-    if isinstance(context, dict):
-        return FIELD * (1 + _fields(context))
-    if isinstance(context, Drafts):
-        return len(context) * context.dim
-    if isinstance(context, Structure) and not isinstance(context, Ranking | Choice):
-        return _held(context)
-    if isinstance(context, Row):
-        return len(context.values)
-    return _stored(context.rows if isinstance(context, Ranking | Choice) else context)
-
-
-def _stored(rows: Any) -> int:
-    """How many numbers rows of features hold."""
-    stored = getattr(rows, "data", None) if hasattr(rows, "indptr") else getattr(rows, "array", rows)
-    return int(getattr(stored, "size", 0))
-
-
-def _held(value: Any) -> int:
-    """How many numbers and words a structure of others holds, by the fields of its record."""
-    if isinstance(value, np.ndarray):
-        return value.size
-    if (name := serialization.registered_name(type(value))) is not None:
-        value = serialization.fields_of(name, value)
-    if isinstance(value, dict | list | tuple):
-        return sum(map(_held, value.values() if isinstance(value, dict) else value))
-    return 1 + len(value) // FIELD if isinstance(value, str) else 1
-
-
-def _note(record: Any, path: str, names: set[tuple[str, str | None]], depth: int = DEPTH) -> int:
-    """Add the names in a record to those that were met; how many more its long strings may hold."""
-    more = 0
-    for key, value in record.items() if isinstance(record, dict) else ():
-        kind = type(value)
-        if kind is str:
-            names.add((path + key, value))
-            more += len(value) // LETTERS
-        elif kind is dict:
-            more += _note(value, f"{path}{key}.", names, depth - 1) if depth > 0 else 0
-        elif kind is list:
-            names.update((path + key, each) for each in value if type(each) is str)
-        else:
-            names.add((path + key, None))
-    return more
-
-
-def _fields(record: Any, depth: int = DEPTH) -> int:
-    """How many values a record holds, in objects and lists inside it too; what lies deeper will be refused."""
-    if isinstance(record, dict):
-        return sum(_fields(value, depth - 1) for value in record.values()) if depth >= 0 else 1
-    return len(record) if isinstance(record, list) else 1
-
-
-# The terms of a model: what may change while it lives, as it was settled when it was made or amended.
-
-#: How many seconds feedback may take if nobody says: usually, and where silence is learnt.
-WINDOW_S, SILENCE_S = 86_400.0, 600.0
-
-
-class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is in force.
-
-    Attributes
-    ----------
-    window_s
-        How many seconds feedback may take.
-    reward_range
-        The worst and the best reward that the app gives; the learner hears 0 to 1.
-    default_reward
-        What silence is worth, in the app's own range; None if nothing is learnt from it.
-    explore, min_share
-        Of learners that draw: the share that is spread evenly, and the least share of each candidate.
-    retention_s
-        After how many seconds events are folded and erased; None if they stay, or as the service says.
-    labels, text
-        Labels, and paths of texts, that were added since the model was made.
-    share
-        Of a challenger: the share of the champion's traffic that it answers.
-    """
-
-    window_s: float = WINDOW_S
-    reward_range: tuple[float, float] = (0.0, 1.0)
-    default_reward: float | None = None
-    explore: float | None = None
-    min_share: float | None = None
-    retention_s: float | None = None
-    labels: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
-    share: float | None = None
-
-    @classmethod
-    def of(cls, body: ModelBody) -> Terms:
-        """What a model's settings say, with what they leave out settled."""
-        usual = WINDOW_S if body.default_reward is None else SILENCE_S
-        return cls(
-            window_s=body.window_s if body.window_s is not None else usual,
-            reward_range=body.reward_range or (0.0, 1.0),
-            default_reward=body.default_reward,
-            explore=body.explore,
-            min_share=body.min_share,
-            retention_s=body.retention_s,
-            share=body.challenger_of.share if isinstance(body.challenger_of, Of) else None,
-        )
-
-    def check(self, card: Card, feedback: str | None) -> None:
-        """Refuse terms that do not fit the learner, or one another."""
-        self.check_range()
-        if self.reward_range != (0.0, 1.0) and Feedback.REWARD not in card.kinds:
-            raise Impossible("reward_range is for models that hear rewards", 'make it with "feedback": "reward"')
-        if self.default_reward is None:
-            return
-        if feedback != Feedback.REWARD:
-            raise Impossible("default_reward is for models that hear rewards", 'make it with "feedback": "reward"')
-        self.reward(self.default_reward, "default_reward")
-
-    def check_range(self) -> None:
-        """Refuse a range of rewards that has no width, or one that floats cannot divide by."""
-        low, high = self.reward_range
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise Impossible(f"reward_range is [{low}, {high}]", "give the worst and the best reward, e.g. [0, 1]")
-        if not SMALLEST_SHARE <= high - low < math.inf:
-            raise Impossible(
-                f"reward_range is [{low}, {high}], of width {high - low:g}",
-                f"give limits that are from {SMALLEST_SHARE:g} to 1e308 apart, e.g. [0, 1]",
-            )
-
-    def reward(self, value: float, name: str = "reward") -> float:
-        """A reward of the app's as the learner hears it, from 0 to 1."""
-        low, high = self.reward_range
-        if not low <= value <= high:
-            raise Impossible(f"{name} is {value!r}", f"give a number from {low:g} (worst) to {high:g} (best)")
-        return (value - low) / (high - low)
-
-
-def read(found: Mapping[str, Any] | None, body: ModelBody) -> Terms:
-    """The terms that a model's record has; one that has none goes by its body."""
-    given = (found or {}).get("terms")
-    return Terms.of(body) if given is None else msgspec.convert(given, Terms)
-
-
-def exploring(terms: Terms, params: dict[str, Any], accepted: Mapping[str, Any], kind: str) -> None:
-    """Put the shares of exploration among a learner's settings: no share at all is the best guess, always."""
-    if terms.explore is not None:
-        if "floor" not in accepted:
-            raise Impossible(f"{kind} has no share of exploration to set", "leave explore out")
-        _settle(params, "floor", terms.explore, "explore")
-        if terms.explore == 0.0 and "draw" in accepted:
-            _settle(params, "draw", False, "explore")
-    if terms.min_share is not None:
-        if "min_share" not in accepted:
-            raise Impossible(f"{kind} gives candidates no least share", "leave min_share out")
-        _settle(params, "min_share", terms.min_share, "min_share")
-
-
-def _settle(params: dict[str, Any], name: str, value: Any, said: str) -> None:
-    if params.setdefault(name, value) != value:
-        raise Impossible(f"{said} says {value!r} and {name} in params {params[name]!r}", "give it in one place")
-
-
-def told_of(blueprint: Blueprint, old: Terms, terms: Terms) -> dict[str, Any]:
-    """What learners are told from some terms to others: settings that change, and which labels are new."""
+def settings_diff(blueprint: Blueprint, old: LiveSettings, terms: LiveSettings) -> dict[str, Any]:
+    """Changes for learners between two live settings: settings that differ, and new labels."""
     settings: dict[str, Any] = {}
     accepted = inspect.signature(learners[blueprint.kind]).parameters
     if (terms.explore, terms.min_share) != (old.explore, old.min_share):
-        exploring(terms, settings, accepted, blueprint.kind)
+        with_exploration(terms, settings, accepted, blueprint.kind)
         if terms.explore and "draw" in accepted:
             settings["draw"] = True
     if terms.text != old.text and blueprint.features is not None:
@@ -544,31 +300,33 @@ def told_of(blueprint: Blueprint, old: Terms, terms: Terms) -> dict[str, Any]:
     return {"settings": settings, "labels": [first, first + added] if added else None}
 
 
-def amended_terms(blueprint: Blueprint, given: dict[str, Any]) -> Terms:
+def amended_settings(blueprint: Blueprint, given: dict[str, Any]) -> LiveSettings:
     """The terms of a model as they will be when this is put in force."""
     old = blueprint.terms
     changes = {name: value for name, value in given.items() if not name.startswith("add_")}
     if (labels := given.get("add_labels")) is not None:
         if (known := blueprint.labels) is None:
-            raise Impossible("this model has no labels with names", "add_labels is for models made with labels")
-        once("add_labels", labels)
+            raise Impossible("add_labels needs a model with named labels", 'create the model with "labels"')
+        refuse_repeated("add_labels", labels)
         new = [label for label in labels if label not in known]  # the same amendment again changes nothing
         changes["labels"] = (*old.labels, *new)
     if (text := given.get("add_text")) is not None:
         if blueprint.features is None:
-            raise Impossible("this model takes no records", "add_text is for models that take records")
+            raise Impossible(
+                "add_text needs a model that accepts records", 'create the model without "features" and without "dim"'
+            )
         new = [path for path in dict.fromkeys(text) if path not in (*blueprint.features.text, *old.text)]
         changes["text"] = (*old.text, *new)
     terms = msgspec.structs.replace(old, **changes)
-    exploring(terms, {}, inspect.signature(learners[blueprint.kind]).parameters, blueprint.kind)
+    with_exploration(terms, {}, inspect.signature(learners[blueprint.kind]).parameters, blueprint.kind)
     return terms
 
 
-def labels_of(told: Mapping[str, Any]) -> range:
-    """The numbers of the labels that an amendment adds (`told_of`): no more than a model may have."""
+def new_labels_of(told: Mapping[str, Any]) -> range:
+    """The numbers of the labels that an amendment adds (`settings_diff`): no more than a model may have."""
     first, end = told["labels"]
     if not 0 <= end - first <= CLASSES:
-        raise InvalidRecord(f"it adds the labels {first} to {end}", f"a model has at most {CLASSES} classes")
+        raise InvalidRecord(f"the event adds the labels {first} to {end}", f"a model has at most {CLASSES} classes")
     return range(first, end)
 
 
@@ -585,31 +343,32 @@ class Blueprint:
     """
 
     def __init__(self, body: ModelBody) -> None:
-        with judged():
+        with enforce_limit():
             self._settle(body)
 
     def _settle(self, body: ModelBody) -> None:
         """Check the settings and make a learner of them; its size is judged first."""
         loop = loops.find(body.loop)
         space = _space(body, loop)
-        self.kind, params = chosen(body, loop, space)
+        self.kind, params = resolve_learner(body, loop, space)
         if space is not None:
             params["space"] = space
-        terms = Terms.of(body)
-        if self.kind not in (names := fitting(body.loop)):
+        terms = LiveSettings.of(body)
+        if self.kind not in (names := learners_for(body.loop)):
             why = cards[self.kind].not_served if self.kind in cards else ""
             raise Impossible(
-                f"{self.kind!r} is not a learner of the loop {body.loop} here{': ' if why else ''}{why}",
-                f"choose among {', '.join(names)}",
+                f"learner is {json_text(self.kind)}, which the loop {body.loop} cannot use{': ' if why else ''}{why}",
+                suggest(self.kind, names),
             )
         self.body = body
         self._type = learners[self.kind]
         accepted = inspect.signature(self._type).parameters
         if "labels" in params:
-            raise Impossible("labels stands among the params", 'give "labels" beside "params"')
+            raise Impossible("labels is not a param", 'move "labels" out of "params", to the top level of the body')
         if unknown := params.keys() - accepted.keys():
-            raise Impossible(f"{self.kind} has no argument {sorted(unknown)[0]!r}", f"it takes {', '.join(accepted)}")
-        exploring(terms, params, accepted, self.kind)
+            name = sorted(unknown)[0]
+            raise Impossible(f'unknown param "params.{name}" of {self.kind}', suggest(name, accepted, "remove it"))
+        with_exploration(terms, params, accepted, self.kind)
         refuse_deep(params)
         if "learner" in accepted:
             refuse_missing(self.kind, params, accepted)
@@ -621,11 +380,11 @@ class Blueprint:
         if takes_records(body, loop, sized, takes):
             features = vectorizer(body, sized)
             sized["dim"] = features.dim
-            within_keys(self._type, params, body)
+            per_key_defaults(self._type, params, body)
         else:
             self._infer(sized, "dim", takes, _dim(body, loop), "features")
         if body.labels is not None:
-            once("labels", body.labels)
+            refuse_repeated("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
         made = build_object(self._type, params)
         if features is not None:
@@ -633,12 +392,12 @@ class Blueprint:
         # a vectorizer bounds the numbers itself
         self._take(body, made, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
-        self._share(settled(body, unwrap(made), self.feedback, records=features is not None))
-        self.loop.admit()
+        self._share(resolve_shared(body, unwrap(made), self.feedback, records=features is not None))
+        self.loop.check_settings()
 
     @classmethod
-    def recorded(
-        cls, body: ModelBody, settings: Any, terms: Terms, *, guarded: bool, shared: Shared | None = None
+    def from_record(
+        cls, body: ModelBody, settings: Any, terms: LiveSettings, *, guarded: bool, shared: Shared | None = None
     ) -> Blueprint:
         """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
 
@@ -646,16 +405,18 @@ class Blueprint:
         was then, and its keys share what they shared then.
         """
         blueprint = cls.__new__(cls)
-        with judged():
+        with enforce_limit():
             made = serialization.unpack(settings)
             if not isinstance(made, Learner):
-                raise InvalidRecord("the record of the model's settings is no learner", "restore it from a backup")
+                raise InvalidRecord(
+                    "the stored settings of the model do not describe a learner", "restore them from a backup"
+                )
             blueprint._take(body, made, terms, guarded=guarded, shared=shared or Shared())
             if terms.labels:
                 refuse_large(type(unwrap(made)), {**unwrap(made).params, "n_classes": len(blueprint.labels or ())})
         return blueprint
 
-    def _take(self, body: ModelBody, learner: Learner, terms: Terms, *, guarded: bool, shared: Shared) -> None:
+    def _take(self, body: ModelBody, learner: Learner, terms: LiveSettings, *, guarded: bool, shared: Shared) -> None:
         """Go by this learner's settings."""
         self.body = body = _in_order(body, unwrap(learner))  #: as the app sent it
         terms.check_range()
@@ -670,7 +431,7 @@ class Blueprint:
         self.loop.terms = terms
         self.settings = self.loop.settings = inner.params
         self.card: Card = inner.card
-        self.loop.suit(self.card)
+        self.loop.adapt_to(self.card)
         self.names: list[str] | None = body.features if isinstance(body.features, list) else None
         self.asked = inner.asked
         crossed = self.features is not None and self.features.crosses == "auto"
@@ -685,13 +446,13 @@ class Blueprint:
         self.grouped = shared.names or self.shared_start is not None  #: whether the keys have anything in common
 
     @property
-    def each(self) -> Learner:
+    def learner_template(self) -> Learner:
         """A fresh learner of the kind that every key has, or the model if it has no keys."""
         return self._each.fresh()
 
     @property
     def shared_start(self) -> str | None:
-        """How a newcomer among the keys begins, if it does not begin with nothing: see `Learner.shared_start`."""
+        """Start of a new key, if it does not start from nothing (`Learner.shared_start`)."""
         return unwrap(self._made).shared_start if self.shared.start else None
 
     @property
@@ -714,16 +475,16 @@ class Blueprint:
         """The labels that are in force, if they have names."""
         return [*self.body.labels, *self.terms.labels] if self.body.labels is not None else None
 
-    def amend(self, terms: Terms) -> Blueprint:
-        """The same model under other terms; its learners begin as they did, and change where the log says so."""
+    def amend(self, terms: LiveSettings) -> Blueprint:
+        """Return the blueprint with other live settings; learners start as before, and change where the log says so."""
         terms.check(self.card, self.feedback)
-        return Blueprint.recorded(self.body, self.record(), terms, guarded=self.guarded, shared=self.shared)
+        return Blueprint.from_record(self.body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
-    def alone(self) -> Blueprint:
-        """The same settings, of a model that stands beside nobody."""
+    def without_champion(self) -> Blueprint:
+        """Return the settings without champion."""
         body = msgspec.structs.replace(self.body, shadow_of=None, challenger_of=None)
         terms = msgspec.structs.replace(self.terms, share=None)
-        return Blueprint.recorded(body, self.record(), terms, guarded=self.guarded, shared=self.shared)
+        return Blueprint.from_record(body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     @property
     def feedback(self) -> str | None:
@@ -731,10 +492,10 @@ class Blueprint:
         return usual_feedback(self.body, type(self.loop), self.card.kinds)
 
     @property
-    def shown_features(self) -> list[str] | dict[str, Any] | None:
-        """How features are taken, as the model's reply says it."""
+    def describe_features(self) -> list[str] | dict[str, Any] | None:
+        """Describe the form of features for the model's reply."""
         if self.features is not None:
-            return shown(self.features, self.terms.text)
+            return describe_features(self.features, self.terms.text)
         form = self.body.features
         return form if isinstance(form, list | None) else {"hashed": form.hashed}
 
@@ -744,20 +505,22 @@ class Blueprint:
 
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own. One whose keys share names reads rows."""
-        return begun(self._each, key, guarded=self.guarded)
+        return fresh_learner(self._each, key, guarded=self.guarded)
 
-    def whole(self) -> Learner:
+    def record_learner(self) -> Learner:
         """A fresh learner that takes what apps send, names of its own included."""
         return self._made.fresh() if self.shared.names else self.learner(None)
 
-    def bare(self) -> Blueprint:
-        """The same without its vectorizer: of a model that takes records, one that takes the rows made of them."""
+    def row_learner(self) -> Blueprint:
+        """Make a fresh learner without its vectorizer: it takes the rows that are made of records."""
         if self.features is None:
             return self
         params = {**self.body.params, "dim": self.dim}
         changes = {"params": params, "features": None, "candidates": None}  # what a flag keeps are records
         body = msgspec.structs.replace(self.body, learner=self.kind, **changes)
-        return Blueprint.recorded(body, serialization.pack(self.reader(self._made).fresh()), self.terms, guarded=False)
+        return Blueprint.from_record(
+            body, serialization.pack(self.reader(self._made).fresh()), self.terms, guarded=False
+        )
 
     def reader(self, learner: Learner) -> Learner:
         """Of a learner that takes records: the one inside, whose card says what it hears."""
@@ -766,16 +529,17 @@ class Blueprint:
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
         if name not in accepted:
             if value is not None:
-                raise Impossible(f"{self.kind} takes no {source}", f"leave {source} out")
+                raise Impossible(f"{self.kind} does not use {source}", f'remove "{source}", or choose another learner')
         elif value is not None and params.setdefault(name, value) != value:
             raise Impossible(
-                f"{name} is {params[name]} and there are {value} {source}", f"leave {name} out, or mend it"
+                f"params.{name} is {params[name]} and there are {value} {source}",
+                f'remove "{name}" from params, or set it to {value}',
             )
         elif value is None and name not in params and accepted[name].default is inspect.Parameter.empty:
-            raise Impossible(f"{name} is missing", f'give "{source}", or "{name}" in params')
+            raise Impossible(f"{name} is missing", f'add "{source}", or "{name}" in params')
 
 
-def begun(made: Learner, key: str | None, *, guarded: bool) -> Learner:
+def fresh_learner(made: Learner, key: str | None, *, guarded: bool) -> Learner:
     """A fresh learner with these settings; every key has a seed of its own."""
     if key is None:
         fresh = made.fresh()
@@ -785,9 +549,9 @@ def begun(made: Learner, key: str | None, *, guarded: bool) -> Learner:
     return fresh.guard() if guarded and _features(unwrap(made)) is not None else fresh
 
 
-def fitting(loop: str) -> list[str]:
+def learners_for(loop: str) -> list[str]:
     """The learners of a loop that the service can build."""
-    return [name for name, card in cards.items() if loops[loop].fits(card)]
+    return [name for name, card in cards.items() if loops[loop].supports(card)]
 
 
 def _inner(params: dict[str, Any]) -> type[Learner] | None:
@@ -798,7 +562,7 @@ def _inner(params: dict[str, Any]) -> type[Learner] | None:
 
 
 def _features(learner: Learner) -> int | None:
-    """How many features a learner takes; one that wraps another takes what the other takes."""
+    """Number of features of a learner, or of the learner inside it."""
     inner = learner.params.get("learner")
     return _features(inner) if isinstance(inner, Learner) else learner.params.get("dim")
 
@@ -811,12 +575,12 @@ def canonical(body: ModelBody) -> bytes:
     return msgspec.json.encode(body, order="deterministic")
 
 
-def once(what: str, names: list[str]) -> None:
+def refuse_repeated(what: str, names: list[str]) -> None:
     """Refuse a name that comes twice; ``what`` says what they are names of."""
     seen = set[str]()
     for name in names:
         if name in seen:
-            raise Impossible(f"{what} has {name!r} twice", "give each a name of its own, once")
+            raise Impossible(f"{what} holds {json_text(name)} twice", "remove the duplicate")
         seen.add(name)
 
 
@@ -824,11 +588,11 @@ def _space(body: ModelBody, loop: type[Loop]) -> Any:
     """Where the points of a tuner lie: its knobs, or, if a learner is to be found for it, the space in its params."""
     given = body.params.get("space")
     if body.knobs is None:
-        return built(given) if body.learner is None else None
+        return build_setting(given) if body.learner is None else None
     if "space" not in loop.facts:
-        raise Impossible(f"knobs does not belong to the loop {loop.name}", "leave knobs out, or make a model of tune")
+        raise Impossible(f"the loop {loop.name} has no knobs", 'remove "knobs", or set "loop": "tune"')
     if given is not None:
-        raise Impossible("knobs stands beside a space in params", "give one of them")
+        raise Impossible("both knobs and params.space are given", "send one of them")
     return features.read_knobs(body.knobs)
 
 
@@ -837,21 +601,21 @@ def _in_order(body: ModelBody, learner: Learner) -> ModelBody:
     space = learner.params.get("space")
     if not isinstance(space, Knobs) or body.knobs is None:
         return body
-    return msgspec.structs.replace(body, knobs=features.ordered(body.knobs, space.names))
+    return msgspec.structs.replace(body, knobs=features.in_order_of(body.knobs, space.names))
 
 
 def _dim(body: ModelBody, loop: type[Loop]) -> int | None:
     if body.keep_texts is not None and not loop.takes_texts:
-        raise Impossible(f"keep_texts does not belong to the loop {loop.name}", "leave it out")
+        raise Impossible(f"the loop {loop.name} has no keep_texts", 'remove "keep_texts": it is for the loop draft')
     if loop.dim is not None:
         if body.features is not None:
-            raise Impossible(f"the features of the loop {loop.name} are its own", "leave features out")
+            raise Impossible(f"the loop {loop.name} computes its own features", 'remove "features"')
         return loop.dim
     if isinstance(body.features, ByName):
         return body.features.hashed
     if body.features is None:
         return None
     if not body.features:
-        raise Impossible("features has no name in it", "name at least one, or leave features out")
-    once("features", body.features)
+        raise Impossible("features is an empty array", 'name at least one feature, or remove "features"')
+    refuse_repeated("features", body.features)
     return len(body.features)

@@ -10,8 +10,9 @@ from smidgen import serialization
 from smidgen.learners import Learner, Loop
 from smidgen.learners.pipeline import unwrap
 from smidgen.randomness import TRAFFIC, uniforms
-from smidgen.service.engine.blueprint import Blueprint, Terms, amended_terms
-from smidgen.service.engine.model import Served
+from smidgen.service.engine.blueprint import Blueprint, amended_settings
+from smidgen.service.engine.live_settings import LiveSettings
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Conflict, Impossible
 from smidgen.service.loops import features
 from smidgen.service.schemas import ModelBody, Of
@@ -22,18 +23,18 @@ SHARED = ("window_s", "reward_range", "default_reward", "labels", "text")
 OWN = ("share", "explore", "min_share")
 
 
-def amended_as_far(blueprint: Blueprint, given: dict[str, Any]) -> Terms:
+def amend_where_possible(blueprint: Blueprint, given: dict[str, Any]) -> LiveSettings:
     """The terms of settings as they are amended; without shares of exploration where the learner has none."""
     try:
-        return amended_terms(blueprint, given)
+        return amended_settings(blueprint, given)
     except Impossible:
-        return amended_terms(blueprint, {name: value for name, value in given.items() if name not in OWN})
+        return amended_settings(blueprint, {name: value for name, value in given.items() if name not in OWN})
 
 
-def named(body: ModelBody) -> ModelBody:
-    """The same settings with the champion in one spelling."""
+def normalize(body: ModelBody) -> ModelBody:
+    """Return the settings with the champion in one spelling."""
     if body.shadow_of is not None and body.challenger_of is not None:
-        raise Impossible("the model is to be a shadow and a challenger", "choose one: a challenger is also compared")
+        raise Impossible("both shadow_of and challenger_of are given", "send one of them; challengers are compared too")
     changes: dict[str, Any] = {}
     if body.shadow_of is not None:
         changes["shadow_of"] = Of(model=champion_of(body) or "")  # a shadow has no share, whatever is said
@@ -54,7 +55,7 @@ def champion_of(body: ModelBody) -> str | None:
     return of.model if isinstance(of, Of) else of
 
 
-def filled(body: ModelBody, champion: Served) -> ModelBody:
+def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
     """The settings of one beside a champion, with what they leave out as the champion was made."""
     made = champion.origin
     params = dict(body.params)
@@ -73,7 +74,7 @@ def filled(body: ModelBody, champion: Served) -> ModelBody:
         if getattr(body, name) is None:
             changes[name] = getattr(made.body, name)
     if body.knobs is not None and made.body.knobs is not None:  # an object has no order: points have the champion's
-        changes["knobs"] = features.ordered(body.knobs, made.body.knobs)
+        changes["knobs"] = features.in_order_of(body.knobs, made.body.knobs)
     if body.feedback is None and body.learner is None:
         changes["feedback"] = made.feedback
     if body.loop == Loop.TUNE and "space" in made.body.params:
@@ -82,35 +83,36 @@ def filled(body: ModelBody, champion: Served) -> ModelBody:
     return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, shards=shards, **changes)
 
 
-def joined(name: str, body: ModelBody, champion: Served) -> Blueprint:
+def blueprint_beside(name: str, body: ModelBody, champion: ServedModel) -> Blueprint:
     """The blueprint of a model that is to stand beside a champion, under the champion's terms; or a refusal."""
     if champion.archived_at is not None:
-        raise Conflict(f"the model {champion.name!r} is archived and decides no more", "name one that decides")
+        raise Conflict(f'the model "{champion.name}" is archived', "name a model that is not archived")
     if champion.leader is not None:
         raise Impossible(
-            f"{champion.name!r} itself stands beside {champion.leader.name!r}", f"name {champion.leader.name!r}"
+            f'"{champion.name}" is itself a shadow or challenger of "{champion.leader.name}"',
+            f'name "{champion.leader.name}" instead',
         )
     if name == champion.name:
-        raise Impossible("a model cannot stand beside itself", "name another one")
+        raise Impossible("a model cannot be its own shadow or challenger", "name another model")
     refuse_second(champion, shadow=body.shadow_of is not None)
     blueprint = Blueprint(body)
     terms = msgspec.structs.replace(
         blueprint.terms, **{name: getattr(champion.blueprint.terms, name) for name in SHARED}
     )
-    _agree(body, blueprint, champion)
+    _refuse_incompatible(body, blueprint, champion)
     return blueprint.amend(terms) if terms != blueprint.terms else blueprint
 
 
-def refuse_second(champion: Served, *, shadow: bool) -> None:
+def refuse_second(champion: ServedModel, *, shadow: bool) -> None:
     """A champion has at most one shadow and one challenger."""
     if (old := champion.shadow if shadow else champion.challenger) is not None:
         what = "shadow" if shadow else "challenger"
-        raise Conflict(f"{champion.name!r} has the {what} {old.name!r} already", "archive that one first")
+        raise Conflict(f'"{champion.name}" already has the {what} "{old.name}"', f'archive "{old.name}" first')
 
 
-def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:
+def _refuse_incompatible(body: ModelBody, blueprint: Blueprint, champion: ServedModel) -> None:
     """Refuse what cannot answer the champion's requests, or hear what comes back."""
-    theirs, hint = champion.blueprint, "leave it out: then it is the champion's"
+    theirs, hint = champion.blueprint, "omit it: then it is the champion's"
     labels, own = theirs.body.labels, blueprint.body.labels
     facts: list[tuple[str, Any, Any]] = [
         ("loop", body.loop, theirs.body.loop),
@@ -122,39 +124,40 @@ def _agree(body: ModelBody, blueprint: Blueprint, champion: Served) -> None:
         ("n_classes", blueprint.settings.get("n_classes"), theirs.settings.get("n_classes")),
         ("space", *(serialization.pack(each.settings.get("space")) for each in (blueprint, theirs))),
     ]
-    made, now = Terms.of(body), theirs.terms
+    made, now = LiveSettings.of(body), theirs.terms
     facts += [
         (name, getattr(made, name), getattr(now, name))
         for name in ("window_s", "reward_range", "default_reward")
-        if getattr(made, name) != getattr(Terms.of(champion.origin.body), name)
+        if getattr(made, name) != getattr(LiveSettings.of(champion.origin.body), name)
     ]
     for what, given, wanted in facts:
         if given != wanted:
             raise Impossible(
-                f"{what} is {_said(given)} and that of its champion {champion.name!r} is {_said(wanted)}", hint
+                f"{what} is {_short_text(given)} and that of its champion {champion.name!r} is {_short_text(wanted)}",
+                hint,
             )
-    if not any(theirs.loop.takes(kind, blueprint.card) for kind in theirs.card.kinds):
+    if not any(theirs.loop.accepts(kind, blueprint.card) for kind in theirs.card.kinds):
         raise Impossible(
-            f"a {blueprint.kind} learns from {blueprint.card.feedback_in_words}, and {champion.name!r} hears "
+            f'{blueprint.kind} learns from {blueprint.card.feedback_in_words}, and "{champion.name}" from '
             f"{theirs.card.feedback_in_words}",
-            "choose a learner that hears the same",
+            "choose a learner with the same feedback",
         )
 
 
 def _form(blueprint: Blueprint) -> Any:
-    """How features are taken: by names, hashed, as rows, or as records."""
+    """Form of a model's features: names, hashed names, rows, or records."""
     if blueprint.features is not None:
         return "records"
     return blueprint.names if blueprint.names is not None else blueprint.dim
 
 
-def _said(value: Any) -> str:
+def _short_text(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def challenged(champion: Served, learner: Learner, number: int) -> bool:
-    """Whether the challenger answers: a draw that belongs to the champion's seed and the number of its decision."""
+def challenger_answers(champion: ServedModel, learner: Learner, number: int) -> bool:
+    """Draw whether the challenger answers, by the champion's seed and the number of its decision."""
     challenger = champion.challenger
     share = challenger.blueprint.terms.share if challenger is not None else None
     if not share:

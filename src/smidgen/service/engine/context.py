@@ -1,18 +1,18 @@
-"""What the commands of all models work with."""
+"""Dependencies of the command handlers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from smidgen.service.engine.learner_cache import LearnerCache, Recent
+from smidgen.service.engine.learner_cache import LearnerCache, OpenDecisions
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.registry import Models
-from smidgen.service.engine.undo import Undo
+from smidgen.service.engine.undo import UndoStack
 from smidgen.service.storage.protocol import Store
 
 
-class Whole(NamedTuple):
+class EngineContext(NamedTuple):
     """One of each.
 
     Attributes
@@ -31,12 +31,12 @@ class Whole(NamedTuple):
     store: Store
     log: EventLog
     learners: LearnerCache
-    recent: Recent
-    undo: Undo
+    open_decisions: OpenDecisions
+    undo: UndoStack
     clock: Callable[[], float]
 
 
-class Commands:
+class CommandHandler:
     """A kind of commands, of all models.
 
     Parameters
@@ -45,11 +45,11 @@ class Commands:
         What they work with.
     """
 
-    def __init__(self, whole: Whole) -> None:
+    def __init__(self, whole: EngineContext) -> None:
         self._models = whole.models
         self._store = whole.store
         self._log = whole.log
         self._learners = whole.learners
-        self._recent = whole.recent
+        self._open_decisions = whole.open_decisions
         self._undo = whole.undo
         self._clock = whole.clock

@@ -1,4 +1,4 @@
-"""How well a model does, by what its users did."""
+"""Figures of a model: quality by the feedback of its users, open decisions, progress of jobs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from itertools import islice
 
 from smidgen.learners import Feedback
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.replay import rewinds
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.replay import read_undo_events
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import UnknownModel
-from smidgen.service.log.base import Base
+from smidgen.service.log.checkpoint import Checkpoint
 from smidgen.service.log.events import stamp
 from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
 from smidgen.service.loops.estimates import mean_of
 from smidgen.service.schemas import Agreement, BaseReply, ChallengerOf, ModelReply, Quality, ShadowOf, UndoingReply
-from smidgen.service.storage.protocol import Reading
-from smidgen.service.storage.records import Counts, Outcome, pooled
+from smidgen.service.storage.protocol import StoreReader
+from smidgen.service.storage.records import Counts, Outcome, pool_counts
 
 #: How many closed decisions count at most, and how many of the latest whose window is over are looked at to find them.
 LAST, SEEN = 200, 400
@@ -28,29 +28,29 @@ AGREEING = 1000
 OPEN = 50_000
 
 
-def closed(reading: Reading, model: Served, now: float) -> list[Outcome]:
+def closed_decisions(reading: StoreReader, model: ServedModel, now: float) -> list[Outcome]:
     """The latest decisions that are closed and that anybody saw, the latest first; of all shards."""
-    found = [_closed(reading, part.shard, now) for part in model.parts]
+    found = [_closed_in_shard(reading, part.shard, now) for part in model.parts]
     return list(islice(heapq.merge(*found, key=lambda row: -row.at), LAST)) if len(found) > 1 else found[0]
 
 
-def _closed(reading: Reading, shard: int, now: float) -> list[Outcome]:
-    """The same of one shard.
+def _closed_in_shard(reading: StoreReader, shard: int, now: float) -> list[Outcome]:
+    """Read the closed decisions of one shard (`closed_decisions`).
 
     Those whose window is over, answered or not. While there are few of them, decisions that were answered before the
     end of their window stand in: later they would hide the silence of those that were made at the same time. Answers
     that a rollback took back do not count, since they are not measured any more.
     """
-    back = [each for each in rewinds(reading, shard) if each.type == "rolled_back"]
-    ended = [Outcome(*row) for row in reading.look("ended", shard, now=now, limit=SEEN)]
+    back = [each for each in read_undo_events(reading, shard) if each.type == "rolled_back"]
+    ended = [Outcome(*row) for row in reading.query("ended", shard, now=now, limit=SEEN)]
 
     def counts(row: Outcome) -> bool:
         version = row.version
-        return row.went_out and (version is None or not any(each.first <= version < each.by for each in back))
+        return row.is_forwarded and (version is None or not any(each.first <= version < each.by for each in back))
 
     seen = [row for row in ended if counts(row)][:LAST]
     if len(ended) < SEEN and len(seen) < LAST:
-        answered = [Outcome(*row) for row in reading.look("answers", shard, limit=LAST)]
+        answered = [Outcome(*row) for row in reading.query("answers", shard, limit=LAST)]
         known = {row.seq for row in ended}
         early = [row for row in answered if counts(row) and row.seq not in known]
         seen += sorted(early, key=lambda row: -row.seq)[: LAST - len(seen)]
@@ -64,55 +64,55 @@ def span_of(loop: Loop) -> tuple[float, float] | None:
     return (0.0, 1.0) if loop.share else loop.terms.reward_range
 
 
-def waiting(reading: Reading, model: Served, now: float) -> tuple[int, int]:
-    """How many decisions are open (shown, unanswered, within their window), and how many are still to be shown.
+def count_open(reading: StoreReader, model: ServedModel, now: float) -> tuple[int, int]:
+    """Count open decisions (shown, unanswered, within their window), and decisions that are not shown yet.
 
     Of the latest `OPEN` decisions of each shard.
     """
-    rows = [reading.look("open", part.shard, now=now, limit=OPEN)[0] for part in model.parts]
+    rows = [reading.query("open", part.shard, now=now, limit=OPEN)[0] for part in model.parts]
     return sum(int(shown) for shown, _ in rows), sum(int(pending) for _, pending in rows)
 
 
-def quality(reading: Reading, model: Served, now: float) -> Quality:
+def quality(reading: StoreReader, model: ServedModel, now: float) -> Quality:
     """The loop's figure over the last 200 closed decisions, with a 95 % interval if ten or more have a figure."""
-    rows, loop = closed(reading, model, now), model.blueprint.loop
+    rows, loop = closed_decisions(reading, model, now), model.blueprint.loop
     worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
-    told = [worst if row.measure is None and row.silent else row.measure for row in rows]
+    told = [worst if row.measure is None and row.is_unanswered else row.measure for row in rows]
     values = [value for value in told if value is not None]
-    silent = sum(row.silent for row in rows)
+    silent = sum(row.is_unanswered for row in rows)
     value, low, high = mean_of(values, span_of(loop))
     return Quality(measure=loop.measure, value=value, low=low, high=high, of=len(rows), silent=silent)
 
 
-def committed(reading: Reading, model: Served) -> Counts:
-    """How far a shard is, as the reader sees it; a model whose making is not committed is not there."""
+def committed_counts(reading: StoreReader, model: ServedModel) -> Counts:
+    """Read the committed counts of a shard; a model whose creation is not committed is unknown."""
     counts = reading.counts(model.shard)
     if counts is None:
-        raise UnknownModel(f"there is no model {model.name!r}", "create it first: PUT /v1/models/NAME")
+        raise UnknownModel(f'there is no model "{model.name}"', f"create it first: PUT /v1/models/{model.name}")
     return counts
 
 
-def all_committed(reading: Reading, model: Served) -> Counts:
-    """The same over all shards of a model."""
-    return pooled([committed(reading, part) for part in model.parts])
+def all_committed_counts(reading: StoreReader, model: ServedModel) -> Counts:
+    """Read the committed counts of all shards of a model, added up."""
+    return pool_counts([committed_counts(reading, part) for part in model.parts])
 
 
-def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
+def summarize_model(reading: StoreReader, model: ServedModel, now: float) -> ModelReply:
     """A model's settings, counts and figures, at a moment."""
     body, terms = model.blueprint.body, model.blueprint.terms
     leader = model.leader.name if model.leader is not None else None
-    with reading.moment():  # counts and figures are of the same events
-        each, figures = [committed(reading, part) for part in model.parts], quality(reading, model, now)
-        bases = [reading.base(part.shard) for part in model.parts]
-        says = [reading.look("agreement", part.shard, limit=AGREEING)[0] for part in model.parts]
-    counts, of, agreed = pooled(each), sum(n for n, _ in says), sum(n for _, n in says)
+    with reading.snapshot():  # counts and figures are of the same events
+        each, figures = [committed_counts(reading, part) for part in model.parts], quality(reading, model, now)
+        bases = [reading.checkpoint(part.shard) for part in model.parts]
+        says = [reading.query("agreement", part.shard, limit=AGREEING)[0] for part in model.parts]
+    counts, of, agreed = pool_counts(each), sum(n for n, _ in says), sum(n for _, n in says)
     return ModelReply(
         name=model.name,
         loop=body.loop,
         learner=model.blueprint.kind,
         feedback=model.blueprint.feedback,
         params=model.blueprint.params,
-        features=model.blueprint.shown_features,
+        features=model.blueprint.describe_features,
         labels=model.blueprint.labels,
         knobs=features.write_knobs(knobs) if (knobs := model.blueprint.knobs) is not None else None,
         window_s=terms.window_s,
@@ -134,7 +134,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
         quality=figures,
         guarded=sum(sum(part.scaled.values()) for part in model.parts) if model.blueprint.guarded else None,
         base=_base([base for base in bases if base is not None]),
-        undoing=undoing_told(next((part.undoing for part in model.parts if part.undoing is not None), None)),
+        undoing=describe_progress(next((part.undoing for part in model.parts if part.undoing is not None), None)),
         shards=len(each),
         shard_versions=[one.version for one in each] if len(each) > 1 else None,
         candidates=model.blueprint.body.candidates,
@@ -148,7 +148,7 @@ def at_a_glance(reading: Reading, model: Served, now: float) -> ModelReply:
     )
 
 
-def _base(bases: Sequence[Base]) -> BaseReply | None:
+def _base(bases: Sequence[Checkpoint]) -> BaseReply | None:
     """Where a log begins; of several shards, how much lies under their bases together, and when the last was made."""
     if not bases:
         return None
@@ -156,8 +156,8 @@ def _base(bases: Sequence[Base]) -> BaseReply | None:
     return BaseReply(seq=seq, version=version, oldest_version=floor, at=stamp(max(base.at for base in bases)))
 
 
-def undoing_told(work: Progress | None) -> UndoingReply | None:
-    """How far the work on a model's past is, as callers are told."""
+def describe_progress(work: Progress | None) -> UndoingReply | None:
+    """Describe the progress of a job on a model's log, for a reply."""
     return UndoingReply(what=work.what, done=work.done, of=work.of) if work is not None else None
 
 

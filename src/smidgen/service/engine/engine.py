@@ -19,23 +19,24 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from smidgen.service.engine.context import Whole
-from smidgen.service.engine.decide import Decisions
-from smidgen.service.engine.description import at_a_glance
-from smidgen.service.engine.feedback import PATIENCE_S, Answering, PassingOn, Silences
-from smidgen.service.engine.learner_cache import LearnerCache, Recent
-from smidgen.service.engine.lifecycle import Amending, Bringing, Brought, Forgetting, Promoting
+from smidgen.service.engine.context import EngineContext
+from smidgen.service.engine.decide import DecideHandler
+from smidgen.service.engine.decide_batch import BatchDecideHandler
+from smidgen.service.engine.description import summarize_model
+from smidgen.service.engine.feedback import PATIENCE_S, ExpiryHandler, FeedbackHandler, FollowerTrainer
+from smidgen.service.engine.forgetting import LogsWithoutKey
+from smidgen.service.engine.learner_cache import LearnerCache, OpenDecisions
+from smidgen.service.engine.lifecycle import AmendHandler, ForgetHandler, ImportedState, ImportHandler, PromoteHandler
 from smidgen.service.engine.log_reader import EventLog, Reply
-from smidgen.service.engine.model import PLACE, Served
-from smidgen.service.engine.registry import Entrance, Models
-from smidgen.service.engine.remainder import Remainders
-from smidgen.service.engine.retention import STAGED, TIDIED, Plan, Retention, planned, states
-from smidgen.service.engine.rollback import Folded, Undoing
-from smidgen.service.engine.stories import tell
-from smidgen.service.engine.teach import Lessons
-from smidgen.service.engine.undo import Progress, Undo
+from smidgen.service.engine.model import PLACE, ServedModel
+from smidgen.service.engine.registry import Models, ShardAccess
+from smidgen.service.engine.retention import STAGED, TIDIED, Plan, RetentionHandler, checkpoint_states, plan_checkpoint
+from smidgen.service.engine.rollback import RefoldedLearner, RollbackHandler
+from smidgen.service.engine.stories import story_of
+from smidgen.service.engine.teach import TeachHandler
+from smidgen.service.engine.undo import Progress, UndoStack
 from smidgen.service.errors import Busy, StorageFailed, Taken
-from smidgen.service.log.base import BaseState
+from smidgen.service.log.checkpoint import CheckpointState
 from smidgen.service.schemas import (
     AmendBody,
     BatchBody,
@@ -55,7 +56,7 @@ from smidgen.service.schemas import (
     UndoneReply,
 )
 from smidgen.service.storage.address import Database, open_store
-from smidgen.service.storage.crash_points import reach
+from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.protocol import Store
 from smidgen.service.storage.records import DecisionRow, TokenRow
 
@@ -66,7 +67,7 @@ T = TypeVar("T")
 TRIES = 50
 
 
-class Batches:
+class Transactions:
     """Runs commands over one store, and keeps what is in memory of it true to it.
 
     A refused command changes nothing: it is undone by its savepoint in the store, and step by step in memory. If the
@@ -85,85 +86,87 @@ class Batches:
     def __init__(self, store: Store, clock: Callable[[], float], keyed_in_memory: int) -> None:
         self.store = store
         self.clock = clock
-        self._undo = Undo()
+        self._undo = UndoStack()
         self.events = EventLog(self.store)
         self.learners = LearnerCache(self.store, self._undo, keyed_in_memory)
         self._models = Models(self.store, self._undo)
-        self._models.undone = self._forget_model
-        self._recent = Recent()
-        self._all = Whole(self._models, self.store, self.events, self.learners, self._recent, self._undo, clock)
-        self._entrance: Entrance | None = None
+        self._models.on_undone = self._forget_model
+        self._open_decisions = OpenDecisions()
+        self._context = EngineContext(
+            self._models, self.store, self.events, self.learners, self._open_decisions, self._undo, clock
+        )
+        self._shard_access: ShardAccess | None = None
         if self.store.shared:
-            self._entrance = Entrance(self.store, self._models, self.events, self.learners, self._recent)
-            self._models.entrance, self.learners.holds = self._entrance, self._entrance.holds
+            self._shard_access = ShardAccess(self.store, self._models, self.events, self.learners, self._open_decisions)
+            self._models.shard_access, self.learners.holds = self._shard_access, self._shard_access.holds
 
-    def _forget_model(self, model: Served) -> None:
+    def _forget_model(self, model: ServedModel) -> None:
         """Keep nothing in memory of a model whose making is undone."""
-        self.learners.leave_all(model.shard)
-        self.events.let_go(model)
+        self.learners.evict_shard(model.shard)
+        self.events.evict(model)
 
     @property
-    def models(self) -> dict[str, Served]:
+    def models(self) -> dict[str, ServedModel]:
         """The models by name: of each its first shard, which knows the others."""
         return self._models.by_name
 
     @property
-    def shards(self) -> dict[int, Served]:
+    def shards(self) -> dict[int, ServedModel]:
         """All shards of all models."""
         return self._models.by_shard
 
     def begin(self, wanted: set[int] | None = None) -> None:
         """Open a batch, with the shards that commands could not have in the last one."""
         self.store.begin()
-        if wanted is not None and self._entrance is not None:
-            self._entrance.begin(wanted)
+        if wanted is not None and self._shard_access is not None:
+            self._shard_access.begin(wanted)
 
     @property
     def wanted(self) -> set[int]:
         """The shards that the latest command has asked for, where others write too."""
-        return self._entrance.wanted if self._entrance is not None else set()
+        return self._shard_access.wanted if self._shard_access is not None else set()
 
-    def look(self, number: int | None = None) -> bool:
+    def refresh(self, number: int | None = None) -> bool:
         """Take over what others changed of models and tokens; whether that was anything.
 
         With the number of the catalogue, if somebody knows that it has come to that.
         """
-        return self._entrance is not None and self._entrance.look(number)
+        return self._shard_access is not None and self._shard_access.refresh(number)
 
     @property
     def tokens(self) -> Sequence[TokenRow]:
         """The tokens as of the last look, where others write too; any thread may ask."""
-        return self._entrance.tokens if self._entrance is not None else ()
+        return self._shard_access.tokens if self._shard_access is not None else ()
 
     @property
     def catalogue(self) -> int:
         """The number of the catalogue as it was last looked at; 0 where nobody else writes."""
-        return self._entrance.number if self._entrance is not None else 0
+        return self._shard_access.number if self._shard_access is not None else 0
 
-    def expect(self, wanted: Sequence[tuple[str | None, Sequence[str]]]) -> None:
+    def prefetch(self, wanted: Sequence[tuple[str | None, Sequence[str]]]) -> None:
         """Within a batch: commands will be about these models and decisions; where others write too, take them."""
-        if self._entrance is not None:
-            self._entrance.expect(wanted)
+        if self._shard_access is not None:
+            self._shard_access.prefetch(wanted)
 
-    def enter(self, model: Served) -> Served:
+    def acquire(self, model: ServedModel) -> ServedModel:
         """Within a batch: see to it that a model is as it is, whatever others wrote."""
-        self._models.hold(model)
+        self._models.acquire(model)
         return model
 
-    def entered(self, name: str) -> Served:
+    def locked_model(self, name: str) -> ServedModel:
         """Within a batch: the model of this name, as it is, in all its shards."""
         return self._models.get(name)
 
-    def entered_for(self, name: str, key: str | None) -> Served:
+    def locked_shard(self, name: str, key: str | None) -> ServedModel:
         """Within a batch: the shard of a model where a key is at home, as it is."""
-        return self._models.get(name, [key]).of(key)
+        return self._models.get(name, [key]).shard_for(key)
 
-    def begin_at_once(self) -> bool:
+    def try_begin(self) -> bool:
         """Open a batch, if nothing is to be waited for: no other process that writes, no store that is elsewhere."""
-        return self.store.begin_at_once()
+        return self.store.try_begin()
 
     @contextmanager
-    def by(self, token: str | None) -> Iterator[None]:
+    def signed_by(self, token: str | None) -> Iterator[None]:
         """Within a command: the events that operators cause and that are written in the block name this token."""
         self.store.author = token
         try:
@@ -171,20 +174,20 @@ class Batches:
         finally:
             self.store.author = None
 
-    def attempt(self, command: Callable[[], T]) -> T:
+    def run_in_savepoint(self, command: Callable[[], T]) -> T:
         """Run a command of the open batch; if it fails, it alone is undone."""
-        mark, entrance = self._undo.mark(), self._entrance
+        mark, entrance = self._undo.savepoint(), self._shard_access
         self.store.savepoint()
-        place = entrance.mark() if entrance is not None else None
+        place = entrance.savepoint() if entrance is not None else None
         self.learners.begin_command()
         try:
             answer = command()
             self.learners.unpin()
         except BaseException:
-            self._undo.back(mark)
-            self.store.undo()
+            self._undo.rollback(mark)
+            self.store.rollback_to_savepoint()
             if entrance is not None and place is not None:
-                entrance.back(place)
+                entrance.rollback_to_savepoint(place)
             raise
         finally:
             self.learners.end_command()
@@ -195,17 +198,17 @@ class Batches:
         """Make the batch last: returns when it does."""
         self.store.commit()
         self._undo.clear()
-        if self._entrance is not None:
-            self._entrance.end(committed=True)
+        if self._shard_access is not None:
+            self._shard_access.end(committed=True)
 
-    def abandon(self) -> None:
+    def rollback(self) -> None:
         """Undo the batch, in the store and in memory."""
         try:
             self.store.rollback()
         finally:
-            if self._entrance is not None:
-                self._entrance.end(committed=False)
-        self._undo.back()
+            if self._shard_access is not None:
+                self._shard_access.end(committed=False)
+        self._undo.rollback()
 
     def run(self, command: Callable[[], T]) -> T:
         """One command as a batch of its own, or as a part of the one that is open."""
@@ -215,13 +218,13 @@ class Batches:
         for _ in range(TRIES):
             try:
                 self.begin(wanted)
-                answer = self.attempt(command)
+                answer = self.run_in_savepoint(command)
                 self.commit()
             except Taken:  # another worker is at it
                 wanted = self.wanted | (wanted or set())
-                self.abandon()
+                self.rollback()
             except BaseException:
-                self.abandon()
+                self.rollback()
                 raise
             else:
                 return answer
@@ -233,12 +236,12 @@ LEASE_S, RENEW_S = 2.0, 0.5
 _log = logging.getLogger("smidgen.service")
 
 
-def own_name(worker: str = "0") -> str:
+def unique_worker_name(worker: str = "0") -> str:
     """The name of this worker among all others of a store: another one each time that it is started."""
     return f"{socket.gethostname()}/{worker}/{os.getpid()}"
 
 
-class Owning:
+class ShardLeases:
     """The shards that a worker owns.
 
     Parameters
@@ -257,7 +260,7 @@ class Owning:
     """
 
     def __init__(self, store: Store, shards: Callable[[], Iterable[int]], name: str | None = None) -> None:
-        self.name = name if name is not None else own_name()
+        self.name = name if name is not None else unique_worker_name()
         self._store = store
         self._shards = shards
         self._owned: dict[int, tuple[int, float]] = {}
@@ -279,7 +282,7 @@ class Owning:
 
     def start(self, news: Callable[[list[int]], None]) -> None:
         """Renew in a thread of its own, however busy the writer is; ``news`` is told of shards that are new."""
-        self._thread = threading.Thread(target=self._go_on, args=(news,), name="smidgen leases", daemon=True)
+        self._thread = threading.Thread(target=self._renew_loop, args=(news,), name="smidgen leases", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -289,11 +292,11 @@ class Owning:
             self._thread.join()
         owned, self._owned = self._owned, {}
         try:
-            self._store.leave(self.name, *owned)
+            self._store.release_leases(self.name, *owned)
         except StorageFailed as error:  # then they run out
             _log.warning("leases could not be given back: %s", error)
 
-    def _go_on(self, news: Callable[[list[int]], None]) -> None:
+    def _renew_loop(self, news: Callable[[list[int]], None]) -> None:
         while not self._ended.is_set():
             try:
                 if new := self.renew():
@@ -312,13 +315,13 @@ class Owning:
 SWEPT = 256
 
 
-class Upkeep(Batches):
+class Maintenance(Transactions):
     """Looks after the shards of a store: all of them, or, where there are other workers, those that this one owns.
 
     Parameters
     ----------
     store, clock, keyed_in_memory
-        See `Batches`.
+        See `Transactions`.
     snapshot_every
         Events of a shard between two snapshots.
     worker
@@ -330,39 +333,39 @@ class Upkeep(Batches):
     ) -> None:
         super().__init__(store, clock, keyed_in_memory)
         self._every = snapshot_every
-        self._passing_on = PassingOn(self._all)
-        self._silences = Silences(self._all, self._passing_on)
-        self._passed: set[str] = set()  # decisions whose silence could not be looked after: not before the next start
-        self.owning: Owning | None = None  #: what this worker owns, where there are others
+        self._followers = FollowerTrainer(self._context)
+        self._expiry = ExpiryHandler(self._context, self._followers)
+        self._skipped: set[str] = set()  # decisions whose silence could not be looked after: not before the next start
+        self.leases: ShardLeases | None = None  #: what this worker owns, where there are others
         if self.store.shared:
-            self.owning = Owning(self.store, lambda: list(self.shards), worker)
-        self.unclean = False  #: whether something erased may still be in a file
+            self.leases = ShardLeases(self.store, lambda: list(self.shards), worker)
+        self.vacuum_pending = False  #: whether something erased may still be in a file
         self.fragmented = False  #: whether parts of it may be in unused parts of a file that is too large for a moment
-        self.untidy = False  #: whether something under a base is still to be erased
+        self.purge_pending = False  #: whether something under a base is still to be erased
         self.failed_snapshots = 0
         try:
-            if self._entrance is not None:
-                self._entrance.look()
+            if self._shard_access is not None:
+                self._shard_access.refresh()
             else:
                 self._models.load()
-                self.untidy = any(self._half_erased(shard) for shard in self.shards)
-                self._clean()  # the last process may have ended before it came to that
+                self.purge_pending = any(self._half_erased(shard) for shard in self.shards)
+                self._vacuum()  # the last process may have ended before it came to that
         except BaseException:
             self.store.close()
             raise
 
     def _half_erased(self, shard: int) -> bool:
-        base = self.store.base(shard)
+        base = self.store.checkpoint(shard)
         return base is not None and base.erased < base.seq
 
-    def owned(self, shards: Sequence[int]) -> None:
+    def take_over(self, shards: Sequence[int]) -> None:
         """Look after shards that this worker owns from now on; between batches."""
-        self.unclean = True  # for all we know, its owner before has left something behind
-        self.untidy = self.untidy or any(self._half_erased(shard) for shard in shards)
+        self.vacuum_pending = True  # for all we know, its owner before has left something behind
+        self.purge_pending = self.purge_pending or any(self._half_erased(shard) for shard in shards)
 
-    def due(self) -> bool:
-        """Whether there is something to maintain."""
-        if self.untidy or self.unclean:
+    def is_due(self) -> bool:
+        """Check whether there is something to maintain."""
+        if self.purge_pending or self.vacuum_pending:
             return True
         return any(m.seq - m.saved >= self._every and self.owns(m.shard) for m in list(self.shards.values()))
 
@@ -372,10 +375,10 @@ class Upkeep(Batches):
         One that fails (the disk is full, say) costs nothing but a longer recovery; it is tried again when the next is
         due.
         """
-        if self.untidy and not self.store.in_batch:
-            self._tidy()
-        if self.unclean and not self.store.in_batch:
-            self._clean()
+        if self.purge_pending and not self.store.in_batch:
+            self._purge()
+        if self.vacuum_pending and not self.store.in_batch:
+            self._vacuum()
         for model in list(self.shards.values()):
             if model.seq - model.saved >= (self._every if every is None else every) and self.owns(model.shard):
                 try:
@@ -385,71 +388,71 @@ class Upkeep(Batches):
                     _log.warning("no snapshot of model %s: %s", model.name, error)
                 model.saved = model.seq
 
-    def _clean(self) -> None:
+    def _vacuum(self) -> None:
         """Take what was erased out of the files: stale snapshots, and what the database has written aside."""
-        self.unclean = True
+        self.vacuum_pending = True
         try:
             for model in list(self.shards.values()):
-                if model.keyed and (last := self.store.forgotten(model.shard)):
+                if model.keyed and (last := self.store.last_forgetting(model.shard)):
                     self.store.drop_states(model.shard, last)
-            reach("states-dropped")
-            self.unclean = not self.store.cleanse()
-            self.fragmented = self.store.fragmented
+            crash_point("states-dropped")
+            self.vacuum_pending = not self.store.vacuum()
+            self.fragmented = self.store.is_fragmented
         except StorageFailed as error:
             _log.warning("what was erased may still be in a file: %s", error)
 
     def owns(self, shard: int) -> bool:
-        """Whether this worker does what only one must do for a shard."""
-        return self.owning is None or self.owning.epoch(shard) is not None
+        """Check whether this worker does what only one must do for a shard."""
+        return self.leases is None or self.leases.epoch(shard) is not None
 
-    def _tidy(self) -> None:
+    def _purge(self) -> None:
         """Erase some of what lies under a base; what is erased at the end leaves the files too."""
         try:
-            self.untidy = self.run(lambda: self.store.tidy(TIDIED))
-            self.unclean = self.unclean or not self.untidy
+            self.purge_pending = self.run(lambda: self.store.purge(TIDIED))
+            self.vacuum_pending = self.vacuum_pending or not self.purge_pending
         except StorageFailed as error:
             _log.warning("what lies under a base is not erased yet: %s", error)
 
-    def snapshot(self, model: Served) -> None:
+    def snapshot(self, model: ServedModel) -> None:
         """Write the model's learner, or its keyed learners, aside, and its names."""
-        if self._entrance is not None:
-            self.run(lambda: self._snapshot(self.enter(model)))
+        if self._shard_access is not None:
+            self.run(lambda: self._snapshot(self.acquire(model)))
             return
         if model.hashed is not None and model.hashed.changed:
             named = model.hashed
             self.run(lambda: self.store.publish(model.shard, PLACE, model.seq, named.to_bytes()))
             named.changed = False
-        self._whole(model)
+        self._publish_shared(model)
         if model.keyed:
             for held in self.run(lambda: self.learners.write_keyed(model)):
                 held.changed = False
 
-    def _snapshot(self, model: Served) -> None:
-        """The same within a batch that holds the shard: as its owner."""
-        epoch = self.owning.epoch(model.shard) if self.owning is not None else None
+    def _snapshot(self, model: ServedModel) -> None:
+        """Write a snapshot within a batch that holds the shard, as its owner."""
+        epoch = self.leases.epoch(model.shard) if self.leases is not None else None
         if epoch is None:
             return
         if model.hashed is not None and model.hashed.changed:
             self.store.publish(model.shard, PLACE, model.seq, model.hashed.to_bytes(), epoch)
             model.hashed.changed = False
-        self._whole(model, epoch)
+        self._publish_shared(model, epoch)
         if model.keyed:
             for held in self.learners.write_keyed(model, epoch):
                 held.changed = False
 
-    def _whole(self, model: Served, epoch: int | None = None) -> None:
+    def _publish_shared(self, model: ServedModel, epoch: int | None = None) -> None:
         """Publish what a model without keys has learnt, or what the keys share."""
         if not model.keyed:
             content = self.learners.get(model, None).learner.to_bytes()
             self.store.publish(model.shard, None, model.seq, content, epoch)
-        elif (group := self.learners.group(model)) is not None:
+        elif (group := self.learners.shared_state(model)) is not None:
             self.store.publish(model.shard, None, model.seq, group.to_bytes(), epoch)
 
     def compact(self) -> None:
         """Between batches: write a large file anew in whose unused parts something erased may be."""
         try:
             self.store.compact()
-            self.fragmented = self.store.fragmented
+            self.fragmented = self.store.is_fragmented
         except StorageFailed as error:
             self.fragmented = False  # it is tried again at the next start
             _log.warning("parts of what was erased may still be in the file: %s", error)
@@ -458,8 +461,8 @@ class Upkeep(Batches):
         """Take snapshots of what has changed, and close the store."""
         self.maintain(every=1)
         self.compact()
-        if self.owning is not None:
-            self.owning.stop()
+        if self.leases is not None:
+            self.leases.stop()
         self.store.close()
 
     def sweep(self, limit: int = SWEPT, patience: float = PATIENCE_S) -> int:
@@ -468,41 +471,41 @@ class Upkeep(Batches):
         Returns how many there were. What the owner of a shard has not come to for longer than ``patience`` is learnt by
         anybody.
         """
-        rows = self._left(patience, limit)
-        self.store.expect([row.id for row in rows[:1]], [row.id for row in rows[1:]])
+        rows = self._due_here(patience, limit)
+        self.store.prefetch([row.id for row in rows[:1]], [row.id for row in rows[1:]])
         for row in rows:
             try:
-                self.attempt(partial(self._silences.take, row))
+                self.run_in_savepoint(partial(self._expiry.handle, row))
             except (StorageFailed, OSError):
                 raise
             except Taken:  # another worker writes there: next time
                 continue
             except Exception as error:  # a learner that cannot be read, say; nobody else waits for it
-                self._passed.add(row.id)
-                _log.warning("the silence after decision %s was not looked after: %s", row.id, error)
+                self._skipped.add(row.id)
+                _log.warning("the expired decision %s was not processed: %s", row.id, error)
         return len(rows)
 
-    def overdue(self, patience: float = PATIENCE_S) -> bool:
-        """Whether a window has closed whose silence is to be learnt."""
-        return bool(self._left(patience))
+    def has_expired(self, patience: float = PATIENCE_S) -> bool:
+        """Check whether a window has closed whose silence is to be learnt."""
+        return bool(self._due_here(patience))
 
-    def _left(self, patience: float, limit: int = SWEPT) -> list[DecisionRow]:
+    def _due_here(self, patience: float, limit: int = SWEPT) -> list[DecisionRow]:
         """The decisions whose silence is to be learnt by this worker: of its own shards, or left over by others."""
-        rows, now = self._silences.due(limit + len(self._passed)), self.clock()
-        known = [row for row in rows if row.id not in self._passed and row.shard in self.shards][:limit]
+        rows, now = self._expiry.due_decisions(limit + len(self._skipped)), self.clock()
+        known = [row for row in rows if row.id not in self._skipped and row.shard in self.shards][:limit]
         return [row for row in known if self.owns(row.shard) or row.expires_at + patience < now]
 
     def sweep_all(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """The same to the end, some in a batch, whoever owns the shards, unless it is stopped."""
+        """Settle all expired windows, some in each batch, whoever owns the shards, unless stopped."""
         total, before = 0, list[DecisionRow]()
-        while not stopped() and (rows := self._left(patience=0.0)) and rows != before:
+        while not stopped() and (rows := self._due_here(patience=0.0)) and rows != before:
             before = rows
             self.begin()
             try:
                 total += self.sweep(patience=0.0)
                 self.commit()
             except BaseException:
-                self.abandon()
+                self.rollback()
                 raise
         return total
 
@@ -510,7 +513,7 @@ class Upkeep(Batches):
 # What the service does, one command at a time. A batch of commands is one transaction: all of it lasts, or none.
 
 
-class Engine(Upkeep):
+class Engine(Maintenance):
     """Models, decisions and feedback over one store.
 
     Every public verb may be called within a batch (`begin`, `attempt`, `commit`), which commits once for all of them;
@@ -545,16 +548,17 @@ class Engine(Upkeep):
         if isinstance(place, Path | Database):
             place = open_store(place, synchronous=synchronous)
         super().__init__(place, clock, keyed_in_memory, snapshot_every, worker)
-        whole = self._all
-        self._decisions = Decisions(whole)
-        self._answers = Answering(whole, self._passing_on)
-        self._undoing = Undoing(whole)
-        self._forgetting = Forgetting(whole)
-        self._amending = Amending(whole)
-        self._bringing = Bringing(whole)
-        self._promoting = Promoting(whole)
-        self._lessons = Lessons(whole)
-        self._retaining = Retention(whole)
+        whole = self._context
+        self._decide = DecideHandler(whole)
+        self._decide_batch = BatchDecideHandler(whole, self._decide)
+        self._feedback = FeedbackHandler(whole, self._followers)
+        self._rollback = RollbackHandler(whole)
+        self._forget = ForgetHandler(whole)
+        self._amend = AmendHandler(whole)
+        self._imports = ImportHandler(whole)
+        self._promote = PromoteHandler(whole)
+        self._teach = TeachHandler(whole)
+        self._retention = RetentionHandler(whole)
 
     def recover(self, stopped: Callable[[], bool]) -> None:
         """Bring the models into memory when the service starts, so that no request waits for the replay of a log.
@@ -573,10 +577,10 @@ class Engine(Upkeep):
             except Exception as error:
                 _log.warning("model %s could not be recovered: %s", model.name, error)
 
-    def _recover_shared(self, model: Served) -> None:
-        self.learners.group(self.enter(model))
+    def _recover_shared(self, model: ServedModel) -> None:
+        self.learners.shared_state(self.acquire(model))
 
-    def _then(self, name: str, command: Callable[[], None]) -> ModelReply:
+    def _run_and_describe(self, name: str, command: Callable[[], None]) -> ModelReply:
         """Run a command; the model of this name as it is then."""
 
         def told() -> ModelReply:
@@ -589,100 +593,104 @@ class Engine(Upkeep):
         """Make a model; whether it is new, and the model."""
         return self.run(lambda: (self._models.create(name, body, self.clock()), self.describe(name)))
 
-    def settled(self, body: ModelBody) -> ModelBody:
+    def resolve_settings(self, body: ModelBody) -> ModelBody:
         """The settings of a model that is to be made, with what they leave to a champion."""
-        return self._models.settled(body)
+        return self._models.resolve_settings(body)
 
     def amend(self, name: str, body: AmendBody) -> ModelReply:
         """Change settings of a model that lives; the model as it is then."""
-        return self._then(name, lambda: self._amending.take(name, body))
+        return self._run_and_describe(name, lambda: self._amend.handle(name, body))
 
     def copy(self, name: str, body: CopyBody) -> ModelReply:
         """Make a copy of a model under another name."""
-        return self._then(body.to, lambda: self._bringing.copy(name, body.to, learnt=body.learnt))
+        return self._run_and_describe(body.to, lambda: self._imports.copy(name, body.to, learnt=body.learnt))
 
-    def fill(self, name: str, brought: Brought, source: str) -> ModelReply:
+    def import_model(self, name: str, brought: ImportedState, source: str) -> ModelReply:
         """Make a model of learners that were brought, or fill an empty one."""
-        return self._then(name, lambda: self._bringing.fill(name, brought, source))
+        return self._run_and_describe(name, lambda: self._imports.load_into(name, brought, source))
 
     def promote(self, name: str) -> PromotedReply:
         """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
-        return self.run(lambda: self._promoting.take(name))
+        return self.run(lambda: self._promote.handle(name))
 
     def archive(self, name: str) -> ModelReply:
         """No more decisions; the log stays, and outstanding feedback is taken until its window ends."""
-        return self._then(name, lambda: self._models.archive(name, self.clock()))
+        return self._run_and_describe(name, lambda: self._models.archive(name, self.clock()))
 
     def revive(self, name: str) -> ModelReply:
         """Let an archived model decide again."""
-        return self._then(name, lambda: self._models.revive(name, self.clock()))
+        return self._run_and_describe(name, lambda: self._models.revive(name, self.clock()))
 
     def rename(self, name: str, to: str) -> ModelReply:
         """Give an archived model another name, so that its own is free."""
-        return self._then(to, lambda: self._models.rename(name, to, self.clock()))
+        return self._run_and_describe(to, lambda: self._models.rename(name, to, self.clock()))
 
-    def model(self, name: str) -> Served:
+    def model(self, name: str) -> ServedModel:
         """The model of this name, as it is in memory; any thread may ask."""
-        return self._models.known(name)
+        return self._models.lookup(name)
 
     def describe(self, name: str) -> ModelReply:
         """A model at a glance."""
-        return at_a_glance(self.store, self.entered(name), self.clock())
+        return summarize_model(self.store, self.locked_model(name), self.clock())
 
     def decide(self, name: str, body: DecisionBody) -> Reply:
         """One decision."""
-        return self.decide_all(name, [body])[0]
+        if self.store.in_batch:
+            return self._decide.handle(name, body)
+        return self.run(lambda: self._decide.handle(name, body))
 
     def decide_all(self, name: str, bodies: list[DecisionBody]) -> list[Reply]:
         """All of the decisions, or a refusal that names the first bad one."""
-        return self.run(lambda: self._decisions.all(name, bodies))
+        return self.run(lambda: self._decide_batch.handle(name, bodies))
 
     def decide_batch(self, name: str, body: BatchBody) -> list[Reply]:
         """Many decisions: a list of requests, or one matrix of which each row is a request."""
-        return self.run(lambda: self._decisions.batch(name, body))
+        return self.run(lambda: self._decide_batch.handle_body(name, body))
 
     def decide_in_steps(self, name: str, body: BatchBody) -> Callable[[], list[Reply] | None]:
-        """The same as a command that is given again until it answers, so that others have their turns in between.
+        """Make a command for a batch that is called again until it answers, so that other commands run in between.
 
         Where other workers write too, it answers at once.
         """
-        return partial(self.decide_batch, name, body) if self.store.shared else self._decisions.in_steps(name, body)
+        if self.store.shared:
+            return partial(self.decide_batch, name, body)
+        return self._decide_batch.handle_in_steps(name, body)
 
     def feedback(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
         """Learn from the reaction to a decision: once, in time, if it is possible."""
         if self.store.in_batch:
-            return self._answered(name, body, allowed)
-        return self.run(lambda: self._answered(name, body, allowed))
+            return self._handle_feedback(name, body, allowed)
+        return self.run(lambda: self._handle_feedback(name, body, allowed))
 
-    def _answered(self, name: str, body: FeedbackBody, allowed: str | None) -> FeedbackReply:
-        made = self._recent.get(name) if self._entrance is None else None
+    def _handle_feedback(self, name: str, body: FeedbackBody, allowed: str | None) -> FeedbackReply:
+        made = self._open_decisions.get(name) if self._shard_access is None else None
         if made is None or made.expires_at < self.clock():
-            self._silences.before(name)  # who looks after windows may not have come to it yet
-        return self._answers.take(name, body, allowed)
+            self._expiry.expire_before(name)  # who looks after windows may not have come to it yet
+        return self._feedback.handle(name, body, allowed)
 
-    def decides_at_hand(self, name: str, key: str | None) -> str | None:
+    def is_hot_for_decide(self, name: str, key: str | None) -> str | None:
         """The name of the model, if all that its decision needs is in memory."""
         model = self.models.get(name)
-        return name if model is not None and self.learners.at_hand(model.of(key), key) else None
+        return name if model is not None and self.learners.is_hot(model.shard_for(key), key) else None
 
-    def learns_at_hand(self, id: str) -> str | None:
+    def is_hot_for_feedback(self, id: str) -> str | None:
         """The name of the model that made a decision, if all that feedback on it needs is in memory."""
-        made = self._recent.get(id)
-        return made.model.name if made is not None and self.learners.at_hand(made.model, made.key) else None
+        made = self._open_decisions.get(id)
+        return made.model.name if made is not None and self.learners.is_hot(made.model, made.key) else None
 
-    def shown(self, name: str, allowed: str | None = None) -> ShownReply:
+    def mark_shown(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision count that was asked for ahead of time."""
-        return self.run(lambda: self._answers.shown(name, allowed))
+        return self.run(lambda: self._feedback.mark_shown(name, allowed))
 
-    def retract(self, name: str, allowed: str | None = None, ready: Folded | None = None) -> UndoneReply:
+    def retract(self, name: str, allowed: str | None = None, ready: RefoldedLearner | None = None) -> UndoneReply:
         """Undo what was learnt of a decision; ``ready`` is what was folded aside."""
-        return self.run(lambda: self._undoing.retract(name, allowed, ready))
+        return self.run(lambda: self._rollback.retract(name, allowed, ready))
 
     def roll_back(
-        self, name: str, version: int | None = None, ready: Folded | None = None, *, then: float | None = None
+        self, name: str, version: int | None = None, ready: RefoldedLearner | None = None, *, then: float | None = None
     ) -> UndoneReply:
         """Go back to the weights of a version, or of a moment; ``ready`` is what was folded aside."""
-        return self.run(lambda: self._undoing.roll_back(name, version, ready, then=then))
+        return self.run(lambda: self._rollback.roll_back(name, version, ready, then=then))
 
     def forget(
         self,
@@ -691,64 +699,64 @@ class Engine(Upkeep):
         *,
         drop_base: bool = False,
         allowed: str | None = None,
-        ready: Remainders | None = None,
+        ready: LogsWithoutKey | None = None,
     ) -> ForgottenReply:
         """Erase all that was said of a key, for good, once the batch is committed; ``ready`` is what was folded aside.
 
         Copies of the model forget the key too; who may see only one model is not told their names.
         """
-        take = self._forgetting.take
+        take = self._forget.handle
         answer = self.run(lambda: take(name, key, drop_base=drop_base, allowed=allowed, ready=ready))
-        self.unclean, self.untidy = True, self.untidy or drop_base
+        self.vacuum_pending, self.purge_pending = True, self.purge_pending or drop_base
         return answer
 
-    def stage(self, model: Served, plan: Plan, found: Sequence[BaseState], *, first: bool) -> None:
+    def stage(self, model: ServedModel, plan: Plan, found: Sequence[CheckpointState], *, first: bool) -> None:
         """Write states of a base of a shard that is to come aside."""
-        self.run(lambda: self._retaining.stage(model, plan, found, first=first))
+        self.run(lambda: self._retention.stage(model, plan, found, first=first))
 
-    def rebase(self, model: Served, plan: Plan) -> RetainedReply:
+    def apply_checkpoint(self, model: ServedModel, plan: Plan) -> RetainedReply:
         """Put a base in force whose states are staged; what lies under it is erased with the next commits."""
 
         def command() -> RetainedReply:
-            answer = self._retaining.take(model, plan)
-            if self._entrance is not None:  # who has not caught up cannot any more
-                self.learners.leave_all(model.shard)
+            answer = self._retention.handle(model, plan)
+            if self._shard_access is not None:  # who has not caught up cannot any more
+                self.learners.evict_shard(model.shard)
             return answer
 
         answer = self.run(command)
-        self.untidy = True
+        self.purge_pending = True
         return answer
 
-    def retained(self, model: Served) -> RetainedReply:
+    def retention_state(self, model: ServedModel) -> RetainedReply:
         """Where the log of a shard begins."""
-        return self.run(lambda: self._retaining.nothing(model))
+        return self.run(lambda: self._retention.unchanged_reply(model))
 
     def retain(self, name: str, older_than_s: float, progress: Progress | None = None) -> RetainedReply:
         """Fold events of this age into the base state and erase them, from beginning to end."""
-        model = self.run(lambda: self.entered(name))
+        model = self.run(lambda: self.locked_model(name))
         progress = progress if progress is not None else Progress("retain")
-        return self._retaining.together([self._retain(part, older_than_s, progress) for part in model.parts])
+        return self._retention.combined_reply([self._retain(part, older_than_s, progress) for part in model.parts])
 
-    def _retain(self, model: Served, older_than_s: float, progress: Progress) -> RetainedReply:
+    def _retain(self, model: ServedModel, older_than_s: float, progress: Progress) -> RetainedReply:
         now = self.clock()
-        if (plan := planned(self.store, model, now - older_than_s, now)) is None:
-            return self.retained(model)
-        found = states(self.store, model, plan, progress)
+        if (plan := plan_checkpoint(self.store, model, now - older_than_s, now)) is None:
+            return self.retention_state(model)
+        found = checkpoint_states(self.store, model, plan, progress)
         for first in itertools.count():
             chunk = list(itertools.islice(found, STAGED))
             if first and not chunk:
                 break
             self.stage(model, plan, chunk, first=not first)
-        answer = self.rebase(model, plan)
-        while self.run(lambda: self.store.tidy(TIDIED)):
+        answer = self.apply_checkpoint(model, plan)
+        while self.run(lambda: self.store.purge(TIDIED)):
             pass
-        self.untidy, self.unclean = False, True
+        self.purge_pending, self.vacuum_pending = False, True
         return answer
 
     def teach(self, name: str, body: ExamplesBody) -> TaughtReply:
         """Learn examples whose answers are known: all of them, once."""
-        return self.run(lambda: self._lessons.take(name, body))
+        return self.run(lambda: self._teach.handle(name, body))
 
     def story(self, name: str, allowed: str | None = None) -> Story:
         """A decision from beginning to end."""
-        return tell(self.events, self.shards, name, allowed, self.clock())
+        return story_of(self.events, self.shards, name, allowed, self.clock())

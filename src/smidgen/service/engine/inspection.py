@@ -10,17 +10,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from smidgen.checks import suggest
 from smidgen.service.engine.log_reader import EventLog
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.registry import served
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.registry import load_models
 from smidgen.service.errors import Busy, StorageFailed, Unknown
 from smidgen.service.storage.address import Place, open_store
 from smidgen.service.storage.data_dir import in_use
 from smidgen.service.storage.postgres_address import Address
 from smidgen.service.storage.protocol import Store
-from smidgen.service.storage.sql import SQLReads
-from smidgen.service.storage.sqlite import SQLiteReader
-from smidgen.service.storage.sqlite_schema import FILE, NEWEST, connect, no_data, refuse_damaged, schema
+from smidgen.service.storage.sql import SqlStoreReader
+from smidgen.service.storage.sqlite import SQLiteFolderReader
+from smidgen.service.storage.sqlite_schema import FILE, NEWEST, connect, no_data, refuse_damaged, schema_number
 
 # What the commands look at, while a service may be running: read only, one moment for all questions.
 
@@ -50,44 +51,47 @@ class Inspection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if isinstance(self.reading, SQLiteReader):
+            if isinstance(self.reading, SQLiteFolderReader):
                 refuse_damaged(self.reading.connection, error)
         finally:
             self.reading.close()
 
     @property
-    def outdated(self) -> bool:
-        """Whether the tables are those of an earlier smidgen, which the next start will bring up to date."""
-        return 0 < schema(self.file.connection) < NEWEST
+    def is_outdated(self) -> bool:
+        """True if the tables are those of an earlier smidgen, which the next start will bring up to date."""
+        return 0 < schema_number(self.file.connection) < NEWEST
 
     @property
-    def file(self) -> SQLiteReader:
-        """The same, of a data folder: the file that SQLite keeps."""
-        if not isinstance(self.reading, SQLiteReader):
-            raise StorageFailed(f"{self.where} is no data folder", "give the --data folder of a service")
+    def file(self) -> SQLiteFolderReader:
+        """The reader of a data folder: the file that SQLite keeps."""
+        if not isinstance(self.reading, SQLiteFolderReader):
+            raise StorageFailed(f"{self.where} is not a data folder", "give the data folder of a service with --data")
         return self.reading
 
-    def models(self) -> list[Served]:
+    def models(self) -> list[ServedModel]:
         """The models, in the order of their making: of each its first shard, which knows the others."""
-        return [model for model in served(self.reading) if model.part == 0]
+        return [model for model in load_models(self.reading) if model.part == 0]
 
-    def model(self, name: str) -> Served:
+    def model(self, name: str) -> ServedModel:
         """The model of this name."""
         models = {model.name: model for model in self.models()}
         if name not in models:
-            raise Unknown(f"there is no model {name!r} in {self.where}", f"there are: {', '.join(models) or 'none'}")
+            raise Unknown(
+                f'there is no model "{name}" in {self.where}',
+                suggest(name, models, "it has no models yet: smidgen models create"),
+            )
         return models[name]
 
 
-def _reading(where: Place, access: str, database: Path | None) -> SQLReads:
+def _reading(where: Place, access: str, database: Path | None) -> SqlStoreReader:
     if isinstance(where, Path):
-        return SQLiteReader(where, still=True, access=access, database=database)
-    from smidgen.service.storage.postgres_reads import PostgresReader
+        return SQLiteFolderReader(where, still=True, access=access, database=database)
+    from smidgen.service.storage.postgres_reads import PostgresSnapshotReader
 
-    return PostgresReader(Address.of(where.url))
+    return PostgresSnapshotReader(Address.of(where.url))
 
 
-def existing(where: Place) -> Place:
+def require_existing(where: Place) -> Place:
     """The place, if a service has used it; commands that only change something should not make one."""
     if not isinstance(where, Path):
         Inspection(where).reading.close()
@@ -97,7 +101,7 @@ def existing(where: Place) -> Place:
 
 
 @contextmanager
-def writing(where: Place) -> Iterator[Store]:
+def open_for_change(where: Place) -> Iterator[Store]:
     """The store for a small change beside a running service: waits its turn, and lasts when it returns."""
     store = open_store(where)
     try:
@@ -119,7 +123,7 @@ _BETWEEN = "locking protocol"  # how SQLite says that shared memory must be put 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
-def look(folder: Path, question: Callable[[Inspection], T]) -> T:
+def query_offline(folder: Path, question: Callable[[Inspection], T]) -> T:
     """The answer to a question about a data folder that stays as it is.
 
     If somebody begins to write to it meanwhile, it is asked again.
@@ -134,7 +138,7 @@ def look(folder: Path, question: Callable[[Inspection], T]) -> T:
     for _ in range(_TIMES):
         running, before = in_use(folder), _stamp(folder)
         try:
-            with opened(folder, running=running) as seen:
+            with open_read_only(folder, running=running) as seen:
                 answer = question(seen)
         except StorageFailed:
             if _stamp(folder) != before and not running:
@@ -142,11 +146,11 @@ def look(folder: Path, question: Callable[[Inspection], T]) -> T:
             raise
         if running or _stamp(folder) == before:
             return answer
-    raise Busy(f"{folder} is being written to", "try again, or stop what writes there")
+    raise Busy(f"{folder} is being written to", "try again, or stop the process that writes to it")
 
 
 @contextmanager
-def opened(folder: Path, *, running: bool) -> Iterator[Inspection]:
+def open_read_only(folder: Path, *, running: bool) -> Iterator[Inspection]:
     """The folder as it is.
 
     Parameters
@@ -157,34 +161,34 @@ def opened(folder: Path, *, running: bool) -> Iterator[Inspection]:
         Whether a service holds it. Its shared memory tells which pages are current; without it there is nobody to ask,
         and nobody to disturb: then SQLite may neither lock anything nor put the write-ahead log in order.
     """
-    with _as_it_is(folder, running=running) as seen:
-        if not seen.outdated:
+    with _open_unchanged(folder, running=running) as seen:
+        if not seen.is_outdated:
             yield seen
             return
-        with _up_to_date(seen) as copy, Inspection(folder, database=copy) as seen_there:
+        with _migrated_copy(seen) as copy, Inspection(folder, database=copy) as seen_there:
             yield seen_there
 
 
 @contextmanager
-def _as_it_is(folder: Path, *, running: bool) -> Iterator[Inspection]:
+def _open_unchanged(folder: Path, *, running: bool) -> Iterator[Inspection]:
     wal, shared = folder / f"{FILE}-wal", folder / f"{FILE}-shm"
     if running:
         access = "mode=ro"
     elif not wal.exists() or not wal.stat().st_size:
         access = "mode=ro&immutable=1"
-    elif shared.exists() and (seen := _with_memory(folder)) is not None:
+    elif shared.exists() and (seen := _open_with_shm(folder)) is not None:
         with seen:
             yield seen
         return
     else:
-        with _copied(folder, wal) as copy, Inspection(folder, database=copy) as seen:
+        with _copy_to_temporary(folder, wal) as copy, Inspection(folder, database=copy) as seen:
             yield seen
         return
     with Inspection(folder, access=access) as seen:
         yield seen
 
 
-def _with_memory(folder: Path) -> Inspection | None:
+def _open_with_shm(folder: Path) -> Inspection | None:
     """The folder with the shared memory that a kill has left; None if it was left in the midst of a change."""
     try:
         return Inspection(folder, access="mode=ro&readonly_shm=1")
@@ -195,7 +199,7 @@ def _with_memory(folder: Path) -> Inspection | None:
 
 
 @contextmanager
-def _up_to_date(seen: Inspection) -> Iterator[Path]:
+def _migrated_copy(seen: Inspection) -> Iterator[Path]:
     """The database of an earlier smidgen in a temporary place, with the tables of today."""
     with tempfile.TemporaryDirectory(prefix="smidgen-") as place:
         seen.file.copy(Path(place) / FILE, lambda done, of: None)
@@ -204,7 +208,7 @@ def _up_to_date(seen: Inspection) -> Iterator[Path]:
 
 
 @contextmanager
-def _copied(folder: Path, wal: Path) -> Iterator[Path]:
+def _copy_to_temporary(folder: Path, wal: Path) -> Iterator[Path]:
     """Database and write-ahead log in a temporary place, where SQLite may make what it needs to read them."""
     with tempfile.TemporaryDirectory(prefix="smidgen-") as place:
         try:
@@ -212,13 +216,14 @@ def _copied(folder: Path, wal: Path) -> Iterator[Path]:
             shutil.copyfile(wal, Path(place) / wal.name)
         except OSError as error:
             raise StorageFailed(
-                f"{folder} cannot be read: {error.strerror}", "a copy is needed: set TMPDIR to a place with room for it"
+                f"{folder} cannot be read: {error.strerror}",
+                "smidgen needs a temporary copy: set TMPDIR to a folder with enough free space",
             ) from error
         yield Path(place)
 
 
 def _stamp(folder: Path) -> _Stamp:
-    """What changes when somebody writes."""
+    """Fingerprint of the files of a database; it changes when a process writes."""
 
     def of(path: Path) -> tuple[int, int, int] | None:
         try:

@@ -14,31 +14,45 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
+from smidgen import serialization
 from smidgen.decision import Decision
-from smidgen.features import Vectorizer
+from smidgen.features import Encoded, Vectorizer
 from smidgen.features.state import Carried
 from smidgen.learners import Learner
-from smidgen.learners.pipeline import vectorizer_of
+from smidgen.learners.pipeline import Pipeline, vectorizer_of
+from smidgen.serialization import same
 from smidgen.service.engine import recovery
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.recovery import first_of, state_of
-from smidgen.service.engine.replay import Change, Undone, begin, find_begun, follow, take, told_to, undone
-from smidgen.service.engine.shared_state import NONE, Group, fold
-from smidgen.service.engine.undo import Undo
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.recovery import initial_learner, latest_usable_snapshot
+from smidgen.service.engine.replay import (
+    LearningEvent,
+    UndoneVersions,
+    apply_event,
+    as_learner_input,
+    find_key_start,
+    read_undone,
+    replay,
+    start_learner,
+)
+from smidgen.service.engine.shared_state import NONE, SharedKeyState, fold
+from smidgen.service.engine.undo import UndoStack
 from smidgen.service.log.events import Event
-from smidgen.service.storage.protocol import Folding
+from smidgen.service.storage.protocol import LearnerStore
 
 #: Events that learners and groups can take one after the other; whoever meets another kind reads all of it anew.
 ORDINARY = frozenset({"created", "decision", "feedback", "expired", "taught", "shown"})
 #: Further behind than this, it is quicker to read a group anew.
 FAR = 20_000
-_NOTHING = Undone()
+_NOTHING = UndoneVersions()
 Changes = Iterable[tuple[Event, Event | None]]
 
 
-def catch_up(store: Folding, model: Served, key: str | None, held: Held, changes: Changes | None = None) -> None:
+def catch_up(
+    store: LearnerStore, model: ServedModel, key: str | None, held: CachedLearner, changes: Changes | None = None
+) -> None:
     """Let a learner take what others wrote after the last event that it knows.
 
     Parameters
@@ -50,20 +64,20 @@ def catch_up(store: Folding, model: Served, key: str | None, held: Held, changes
     """
     if changes is None:
         changes = store.changes(model.shard, max(held.seq, held.looked), key)
-    held.learner, last = follow(held.learner, changes, _NOTHING, key)
+    held.learner, last = replay(held.learner, changes, _NOTHING, key)
     held.learner.reserve(model.counts.number if key is None else store.last_number(model.shard, key))
     held.seq, held.looked = max(held.seq, last), model.caught  # what the open batch wrote may be undone
     if held.learner.guarded:
         model.scaled[key] = held.learner.guarded
 
 
-def catch_up_group(
-    store: Folding,
-    model: Served,
-    group: Group,
+def catch_up_shared(
+    store: LearnerStore,
+    model: ServedModel,
+    group: SharedKeyState,
     after: int,
-    learner: Callable[[str], Held],
-) -> Group:
+    learner: Callable[[str], CachedLearner],
+) -> SharedKeyState:
     """Let what keys share take what others wrote after an event.
 
     Parameters
@@ -84,7 +98,7 @@ def catch_up_group(
         held = learner(key)
         before = held.learner.start() if held.learner.rounds else None
         catch_up(store, model, key, held, theirs)
-        group.moved(before, held.learner)
+        group.replace_start(before, held.learner)
     return fold(group, model.blueprint, changes, _NOTHING, model.since)
 
 
@@ -94,8 +108,26 @@ def catch_up_group(
 MEMORY = 1 << 30
 
 
+class Learnable(NamedTuple):
+    """A decision as it is to be learnt.
+
+    Attributes
+    ----------
+    decision
+        The decision, on the rows that are learnt.
+    row
+        These rows as the event says them, if they are not those that decided.
+    names
+        Names of their columns that the key had not told before.
+    """
+
+    decision: Decision
+    row: bytes | None = None
+    names: Carried = ()
+
+
 @dataclass(slots=True)
-class Held:
+class CachedLearner:
     """A learner in memory.
 
     Attributes
@@ -119,8 +151,8 @@ class Held:
     looked: int = 0
 
     @property
-    def unwritten(self) -> bool:
-        """Whether it is to be written aside: one that may still begin with what others share would not, once read."""
+    def has_unwritten(self) -> bool:
+        """True if it is to be written aside: one that may still begin with what others share would not, once read."""
         return self.changed and not self.new
 
 
@@ -147,17 +179,17 @@ class LearnerCache:
         How many bytes they may take, by the size of fresh ones.
     """
 
-    def __init__(self, store: Folding, undo: Undo, size: int, memory: int = MEMORY) -> None:
+    def __init__(self, store: LearnerStore, undo: UndoStack, size: int, memory: int = MEMORY) -> None:
         self._store = store
         self.undo = undo
         self._size = size
         self._memory = memory
-        self._plain: dict[int, Held] = {}
-        self._keyed: OrderedDict[tuple[int, str], Held] = OrderedDict()
+        self._plain: dict[int, CachedLearner] = {}
+        self._keyed: OrderedDict[tuple[int, str], CachedLearner] = OrderedDict()
         self._bytes = 0
         self._in_command = False
         self._pinned: set[tuple[int, str]] = set()  # always the most recently used ones
-        self._groups: dict[int, Group] = {}
+        self._groups: dict[int, SharedKeyState] = {}
         self._grouped: dict[int, int] = {}  # the last event that went into a group
         #: Whether the open batch holds a shard, so that what is in memory of it is known to be of this log.
         self.holds: Callable[[int], bool] = lambda shard: True
@@ -165,7 +197,7 @@ class LearnerCache:
     def __len__(self) -> int:
         return len(self._plain) + len(self._keyed)
 
-    def get(self, model: Served, key: str | None) -> Held:
+    def get(self, model: ServedModel, key: str | None) -> CachedLearner:
         """The learner of a model and key, recovered if need be."""
         if key is None:
             if (plain := self._plain.get(model.shard)) is None:
@@ -175,7 +207,7 @@ class LearnerCache:
             return plain
         place = (model.shard, key)
         if model.others > self._grouped.get(model.shard, model.others):
-            self.group(model)  # first, since the mean of all must know what each was before
+            self.shared_state(model)  # first, since the mean of all must know what each was before
         held = self._keyed.get(place)
         if held is not None and held.looked < model.others:
             held = self._catch_up(model, key, held)
@@ -205,38 +237,38 @@ class LearnerCache:
         self._shrink()
 
     @property
-    def crowded(self) -> bool:
-        """Whether the pinned learners alone exceed the limits: write what they decided, then call `unpin`."""
+    def is_crowded(self) -> bool:
+        """True if the pinned learners alone exceed the limits: write what they decided, then call `unpin`."""
         return len(self._pinned) > 1 and self._over_limit
 
     @property
     def _over_limit(self) -> bool:
         return len(self._keyed) > self._size or self._bytes > self._memory
 
-    def at_hand(self, model: Served, key: str | None) -> bool:
-        """Whether a learner is in memory, and what it shares with others."""
+    def is_hot(self, model: ServedModel, key: str | None) -> bool:
+        """Check whether a learner is in memory, and what it shares with others."""
         held = model.shard in self._plain if key is None else (model.shard, key) in self._keyed
         return held and (model.shard in self._groups or not model.blueprint.grouped)
 
-    def group(self, model: Served) -> Group | None:
-        """What the keys of a model share, recovered if need be; None if they share nothing."""
+    def shared_state(self, model: ServedModel) -> SharedKeyState | None:
+        """Shared state of a model's keys, recovered if it is not in memory; None if they share nothing."""
         if not model.blueprint.grouped:
             return None
         found = self._groups.get(model.shard)
         if found is not None and (seen := self._grouped[model.shard]) < model.others:
             found = self._catch_up_group(model, found, seen)
         if found is None:
-            found = recovery.recovered(self._store, model, self.rebuilt)
+            found = recovery.recover_shared(self._store, model, self.read_learner)
             self._hold_group(model, found)
         return found
 
-    def _hold_group(self, model: Served, group: Group) -> None:
+    def _hold_group(self, model: ServedModel, group: SharedKeyState) -> None:
         """Hold what the keys of a model share as of now; the open batch may have written, and may be undone."""
         self._groups[model.shard], self._grouped[model.shard] = group, model.seq
         if self._store.shared and model.seq > model.caught:
-            self.undo.note(self._groups.pop, model.shard, None)
+            self.undo.push(self._groups.pop, model.shard, None)
 
-    def _catch_up(self, model: Served, key: str | None, held: Held) -> Held | None:
+    def _catch_up(self, model: ServedModel, key: str | None, held: CachedLearner) -> CachedLearner | None:
         """Let a learner take what others wrote; None if it is to be read anew, since others began with it."""
         if held.new:
             self._drop(model.shard, key)
@@ -248,10 +280,10 @@ class LearnerCache:
             raise
         return held
 
-    def _catch_up_group(self, model: Served, group: Group, seen: int) -> Group | None:
+    def _catch_up_group(self, model: ServedModel, group: SharedKeyState, seen: int) -> SharedKeyState | None:
         """Let what keys share take what others wrote; None if it is to be read anew."""
 
-        def as_of(key: str) -> Held:
+        def as_of(key: str) -> CachedLearner:
             held = self._keyed.get((model.shard, key))
             if held is not None and not held.new and held.seq <= seen:
                 return held
@@ -262,14 +294,14 @@ class LearnerCache:
         if model.others - seen > FAR:
             return None
         try:
-            group = catch_up_group(self._store, model, group, seen, as_of)
+            group = catch_up_shared(self._store, model, group, seen, as_of)
         except BaseException:
-            self.leave_all(model.shard)
+            self.evict_shard(model.shard)
             raise
         self._hold_group(model, group)
         return group
 
-    def rebuilt(self, model: Served, key: str | None) -> Learner:
+    def read_learner(self, model: ServedModel, key: str | None) -> Learner:
         """The learner of a key, as it is, for reading: one that is not in memory does not come to stay there."""
         if key is None:
             return self.get(model, None).learner
@@ -279,36 +311,60 @@ class LearnerCache:
             held = None
         return held.learner if held is not None else self._recover(model, key).learner
 
-    def begin(self, model: Served, key: str | None, held: Held) -> bytes | None:
+    def start_key(self, model: ServedModel, key: str | None, held: CachedLearner) -> bytes | None:
         """Let a newcomer begin with what the others share; what its log must say of it, None if nothing."""
-        if not held.new or (group := self.group(model)) is None:
+        if not held.new or (group := self.shared_state(model)) is None:
             return None
-        self.changing(model, key)
+        self.before_change(model, key)
         start = group.start(held.learner)
-        begin(held.learner, start)
+        start_learner(held.learner, start)
         held.new = False
         return start
 
-    def learn(self, model: Served, key: str | None, held: Held, change: Change) -> None:
+    def again(self, model: ServedModel, held: CachedLearner, decision: Decision, told: Carried = ()) -> Learnable:
+        """A decision as it is to be learnt: its record encoded again, by the names and statistics known now.
+
+        Parameters
+        ----------
+        model, held
+            Whose learner it is.
+        decision, told
+            The decision, and the names that its event tells.
+        """
+        before, group = decision.context, self.shared_state(model)
+        if not isinstance(before, Encoded):
+            return Learnable(decision)
+        if group is not None and group.table is not None:
+            now = group.again(before)
+        else:
+            now = held.learner.again(decision).context if isinstance(held.learner, Pipeline) else before.settled()
+        made = structs.replace(decision, context=now)
+        if before.source is None or same(now, before.settled()):
+            return Learnable(made)
+        known = {place for place, _, _ in told}
+        more = group.carried_names(now, held.known) if group is not None else ()
+        return Learnable(made, serialization.encode(now), [each for each in more if each[0] not in known])
+
+    def learn(self, model: ServedModel, key: str | None, held: CachedLearner, change: LearningEvent) -> None:
         """Let a learner, and what it shares with others, take an event; a refusal changes nothing."""
-        learner, group = held.learner, self.group(model)
+        learner, group = held.learner, self.shared_state(model)
         if group is None:
-            held.learner = take(learner, change.type, model.seq, change.decision, change.told, key)
+            held.learner = apply_event(learner, change.type, model.seq, change.decision, change.learner_input, key)
             return
         before = learner.start() if group.mean is not None and learner.rounds else None
-        told = told_to(learner, change)
-        held.learner = take(learner, change.type, model.seq, *told, key)
-        self.undo.note(self._groups.pop, model.shard, None)
-        group.take(change)
-        group.moved(before, held.learner)
+        told = as_learner_input(learner, change)
+        held.learner = apply_event(learner, change.type, model.seq, *told, key)
+        self.undo.push(self._groups.pop, model.shard, None)
+        group.apply(change)
+        group.replace_start(before, held.learner)
         held.new = held.new and not held.learner.rounds
         if change.names:
             told_now = np.array([place for place, _, _ in change.names], np.uint32)
             held.known = np.union1d(held.known, told_now)
 
-    def table(self, model: Served, learner: Learner) -> Vectorizer | None:
+    def table(self, model: ServedModel, learner: Learner) -> Vectorizer | None:
         """The names of the columns that a learner of a model reads, if they come from records."""
-        group = self.group(model)
+        group = self.shared_state(model)
         return group.table if group is not None and group.table is not None else vectorizer_of(learner)
 
     def withdraw(self, shard: int, key: str | None, learner: Learner, number: int) -> None:
@@ -318,7 +374,7 @@ class LearnerCache:
         if held is not None and held.learner is not learner:
             self._drop(shard, key)
 
-    def discard(self, model: Served, key: str | None, learner: Learner, number: int, *, begun: bool) -> None:
+    def discard(self, model: ServedModel, key: str | None, learner: Learner, number: int, *, begun: bool) -> None:
         """Take back a decision that will not be written, of a command that goes on.
 
         Its learner's next decision gets this number. A learner that has ``begun`` with what other keys share is read
@@ -328,20 +384,20 @@ class LearnerCache:
         if begun:
             self._drop(model.shard, key)
 
-    def changing(self, model: Served, key: str | None) -> None:
+    def before_change(self, model: ServedModel, key: str | None) -> None:
         """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
-        self.undo.note(self._drop, model.shard, key)
+        self.undo.push(self._drop, model.shard, key)
 
-    def changed(self, model: Served, key: str | None, held: Held, seq: int) -> None:
+    def after_change(self, model: ServedModel, key: str | None, held: CachedLearner, seq: int) -> None:
         """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
         held.seq, held.changed = seq, True
         if model.shard in self._groups:
             self._grouped[model.shard] = seq
         if held.learner.guarded:
             model.scaled[key] = held.learner.guarded
-        self.changing(model, key)
+        self.before_change(model, key)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Drop everything from memory; the store is the truth."""
         self._plain.clear()
         self._keyed.clear()
@@ -349,9 +405,11 @@ class LearnerCache:
         self._groups.clear()
         self._bytes = 0
 
-    def write_keyed(self, model: Served, epoch: int | None = None) -> list[Held]:
+    def write_keyed(self, model: ServedModel, epoch: int | None = None) -> list[CachedLearner]:
         """Write the states of the model's keyed learners that have changed; which they were."""
-        changed = [(key, held) for (shard, key), held in self._keyed.items() if shard == model.shard and held.unwritten]
+        changed = [
+            (key, held) for (shard, key), held in self._keyed.items() if shard == model.shard and held.has_unwritten
+        ]
         for key, held in changed:
             self._store.publish(model.shard, key, held.seq, held.learner.to_bytes(), epoch)
         return [held for _, held in changed]
@@ -368,63 +426,63 @@ class LearnerCache:
         while len(self._keyed) > max(len(self._pinned), 1) and self._over_limit:
             (shard, key), held = self._keyed.popitem(last=False)
             self._bytes -= held.size
-            if held.unwritten and self.holds(shard):
+            if held.has_unwritten and self.holds(shard):
                 self._store.publish(shard, key, held.seq, held.learner.to_bytes())
 
-    def _recover(self, model: Served, key: str | None, upto: int | None = None) -> Held:
+    def _recover(self, model: ServedModel, key: str | None, upto: int | None = None) -> CachedLearner:
         """A learner as its log has it, or as it was after an event."""
-        gone, first = undone(self._store, model.shard), model.origin
-        found, start = state_of(self._store, model, key, gone, upto), None
-        learner, seq, fresh = (*found, False) if found is not None else first_of(self._store, model, key)
+        gone, first = read_undone(self._store, model.shard), model.origin
+        found, start = latest_usable_snapshot(self._store, model, key, gone, upto), None
+        learner, seq, fresh = (*found, False) if found is not None else initial_learner(self._store, model, key)
         if fresh and key is not None and first.shared_start is not None:
-            start = find_begun(self._store.of_key(model.shard, key), gone.begins_anew)
+            start = find_key_start(self._store.events_of_key(model.shard, key), gone.restarts_key)
         changes = self._store.changes(model.shard, seq, key)
         if upto is not None:
             changes = itertools.takewhile(lambda change: change[0].seq <= upto, changes)
-        learner, last = follow(learner, changes, gone, key, start)
+        learner, last = replay(learner, changes, gone, key, start)
         seq = max(seq, last)
         learner.reserve(self._store.last_number(model.shard, key))
         if learner.guarded:
             model.scaled[key] = learner.guarded
         new = start is not None and start.seq == 0 and not learner.rounds and model.blueprint.shared_start is not None
         looked = max(seq, model.caught) if upto is None and self.holds(model.shard) else seq
-        return Held(learner, seq, model.blueprint.size, new=new, looked=looked)
+        return CachedLearner(learner, seq, model.blueprint.size, new=new, looked=looked)
 
-    def amended(self, model: Served, told: dict[str, Any]) -> list[Held]:
+    def amend(self, model: ServedModel, told: dict[str, Any]) -> list[CachedLearner]:
         """Change the settings of the learners of a model that are in memory; others change when they are recovered.
 
         Which they were: the event that says so is the last one that they know.
         """
 
         def change(learner: Learner) -> Learner:
-            return take(learner, "amended", model.seq, None, told)
+            return apply_event(learner, "amended", model.seq, None, told)
 
         plain = self.get(model, None) if not model.keyed else None  # so that a refusal comes now
         if self._store.shared:  # some may not know yet what others wrote: all are read anew
             if plain is not None:
                 change(plain.learner)
-            self.leave(model, None)
+            self.evict(model, None)
             return []
-        self.undo.note(self.leave_all, model.shard)
+        self.undo.push(self.evict_shard, model.shard)
         keyed = [each for (shard, _), each in self._keyed.items() if shard == model.shard]
         amended = keyed if plain is None else [plain]
         for held in amended:
             held.learner = change(held.learner)
-        if (group := self.group(model)) is not None:
+        if (group := self.shared_state(model)) is not None:
             group.amend(told)
         return amended
 
-    def leave(self, model: Served, key: str | None) -> None:
+    def evict(self, model: ServedModel, key: str | None) -> None:
         """Let go of a learner whose past was changed, or of all learners of a model with keys."""
         if model.keyed and key is None:
-            self.leave_all(model.shard)
-            self.undo.note(self.leave_all, model.shard)  # who recovers one within this batch reads what may be undone
+            self.evict_shard(model.shard)
+            self.undo.push(self.evict_shard, model.shard)  # who recovers one within this batch reads what may be undone
             return
-        self.leave_group(model)
+        self.evict_shared(model)
         self._drop(model.shard, key)
-        self.undo.note(self._drop, model.shard, key)
+        self.undo.push(self._drop, model.shard, key)
 
-    def leave_all(self, shard: int) -> None:
+    def evict_shard(self, shard: int) -> None:
         """Let go of all that is in memory of a shard: others changed its past."""
         self._plain.pop(shard, None)
         self._groups.pop(shard, None)
@@ -432,23 +490,23 @@ class LearnerCache:
         for key in [own for where, own in self._keyed if where == shard]:
             self._drop(shard, key)
 
-    def leave_group(self, model: Served, ready: Group | None = None) -> None:
+    def evict_shared(self, model: ServedModel, ready: SharedKeyState | None = None) -> None:
         """Let go of what the keys of a model share, or hold what was folded aside in its place."""
         self._groups.pop(model.shard, None)
         if ready is not None:
             self._groups[model.shard], self._grouped[model.shard] = ready, model.seq
-        self.undo.note(self._groups.pop, model.shard, None)
+        self.undo.push(self._groups.pop, model.shard, None)
 
-    def enter(self, model: Served, learner: Learner, seq: int) -> None:
+    def put(self, model: ServedModel, learner: Learner, seq: int) -> None:
         """Hold a learner of a model without keys that was folded aside."""
         learner.reserve(self._store.last_number(model.shard, None))
-        self._plain[model.shard] = Held(learner, seq, model.blueprint.size, changed=True, looked=model.seq)
+        self._plain[model.shard] = CachedLearner(learner, seq, model.blueprint.size, changed=True, looked=model.seq)
 
 
 # The latest decisions that wait for feedback, kept in memory: quick feedback need not read them back.
 
 
-class Made(NamedTuple):
+class OpenDecision(NamedTuple):
     """A decision without feedback, and all that its feedback needs.
 
     Attributes
@@ -471,7 +529,7 @@ class Made(NamedTuple):
         Names of columns that its event tells.
     """
 
-    model: Served
+    model: ServedModel
     seq: int
     key: str | None
     expires_at: float
@@ -481,7 +539,7 @@ class Made(NamedTuple):
     names: Carried = ()
 
 
-class Recent:
+class OpenDecisions:
     """Unanswered decisions by their ids, the oldest dropped when they are too large together.
 
     Parameters
@@ -492,13 +550,13 @@ class Recent:
 
     def __init__(self, limit: int = 16 << 20) -> None:
         self._limit = limit
-        self._held: OrderedDict[str, tuple[Made, int]] = OrderedDict()
+        self._held: OrderedDict[str, tuple[OpenDecision, int]] = OrderedDict()
         self._size = 0
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def add(self, name: str, made: Made, size: int) -> None:
+    def add(self, name: str, made: OpenDecision, size: int) -> None:
         """Keep a decision whose record has so many bytes."""
         self._held[name] = made, size + 1000  # the objects around the record
         self._size += size + 1000
@@ -506,7 +564,7 @@ class Recent:
             _, (_, dropped) = self._held.popitem(last=False)
             self._size -= dropped
 
-    def get(self, name: str) -> Made | None:
+    def get(self, name: str) -> OpenDecision | None:
         """The decision, if it is still here."""
         held = self._held.get(name)
         return held[0] if held is not None else None

@@ -15,13 +15,13 @@ from smidgen.errors import FOREIGN, SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.errors import LogDamaged, Retained
 from smidgen.service.log import codec
-from smidgen.service.log.base import Base
+from smidgen.service.log.checkpoint import Checkpoint
 from smidgen.service.log.events import ERASED, Event, stamp
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.sqlite_schema import RESTORE
 
 if TYPE_CHECKING:
-    from smidgen.service.engine.model import Served
+    from smidgen.service.engine.model import ServedModel
 
 Reply = dict[str, Any]
 #: So many events are read together at most: few enough that what is made of them does not burden the collector.
@@ -66,10 +66,10 @@ class DecisionEvent(NamedTuple):
     @property
     def names(self) -> list[tuple[int, str, int]]:
         """Names of columns that it tells."""
-        return codec.carried(self.shared, 0)
+        return codec.carried_names(self.shared, 0)
 
 
-class Answered(NamedTuple):
+class FeedbackEvent(NamedTuple):
     """A feedback's event.
 
     Attributes
@@ -88,6 +88,8 @@ class Answered(NamedTuple):
         Where new names went.
     problem
         Why silence was refused.
+    row, names
+        The record as it was learnt, where that is not as it was decided on, and names that it tells.
     """
 
     at: float
@@ -97,6 +99,8 @@ class Answered(NamedTuple):
     model_version: int | None
     places: tuple[list[int], list[int]] | None = None
     problem: str | None = None
+    row: bytes | None = None
+    names: Sequence[tuple[int, str, int]] = ()
 
 
 class EventLog:
@@ -108,44 +112,48 @@ class EventLog:
         The store, or a view of it.
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: StoreReader) -> None:
         self.reading = reading
         self._learners: OrderedDict[tuple[int, str | None, int], Learner] = OrderedDict()
 
-    def decision(self, model: Served, seq: int) -> DecisionEvent:
+    def decision(self, model: ServedModel, seq: int) -> DecisionEvent:
         """A decision's event."""
-        return self.told(model, self._event(model, seq))
+        return self.decision_event(model, self._event(model, seq))
 
-    def key(self, model: Served, seq: int) -> str | None:
+    def key(self, model: ServedModel, seq: int) -> str | None:
         """Whose learner an event is about."""
         return self._event(model, seq).key
 
-    def let_go(self, model: Served, *key: str) -> None:
+    def evict(self, model: ServedModel, *key: str) -> None:
         """Keep nothing of a model, or of one of its keys, in memory."""
         for place in [each for each in self._learners if each[: 1 + len(key)] == (model.id, *key)]:
             del self._learners[place]
 
-    def answered(self, model: Served, seq: int) -> Answered:
+    def feedback(self, model: ServedModel, seq: int) -> FeedbackEvent:
         """A feedback's event."""
-        return answered(self._event(model, seq))
+        return decode_feedback(self._event(model, seq))
 
-    def made(self, model: Served, event: Event) -> Decision:
+    def record_of(self, model: ServedModel, event: Event) -> Decision:
         """The learner's own record of a decision."""
-        return codec.recall(self._learner(model, event), codec.read_decision(event.body, event.seq).record, event.seq)
+        return codec.decode_decision(
+            self._learner(model, event), codec.read_decision(event.body, event.seq).record, event.seq
+        )
 
-    def told(self, model: Served, event: Event) -> DecisionEvent:
-        """What the event of a decision says, the reply told anew."""
+    def decision_event(self, model: ServedModel, event: Event) -> DecisionEvent:
+        """Decode the event of a decision, and make its reply again."""
         body = codec.read_decision(event.body, event.seq)
-        decision = codec.recall(self._learner(model, event), body.record, event.seq)
+        decision = codec.decode_decision(self._learner(model, event), body.record, event.seq)
         ids, said = list(body.ids), self.reply(model, event, body, decision)
         return DecisionEvent(body.number, event.at, event.key, said, ids, decision, body.shared, body.beside)
 
-    def reply(self, model: Served, event: Event, body: codec.DecisionBody, decision: Decision) -> Reply:
-        """What the app was told of a decision, told anew."""
+    def reply(self, model: ServedModel, event: Event, body: codec.DecisionBody, decision: Decision) -> Reply:
+        """Make the reply to a decision again."""
         told = reply(event.decision or "", model, body.model_version, decision, event.at + body.window_s)
-        return told | model.at(event.seq).loop.answer(decision, list(body.ids))
+        return told | model.blueprint_at(event.seq).loop.answer(decision, list(body.ids))
 
-    def decided(self, model: Served, events: Sequence[Event]) -> list[tuple[codec.DecisionBody, Decision]]:
+    def decode_decisions(
+        self, model: ServedModel, events: Sequence[Event]
+    ) -> list[tuple[codec.DecisionBody, Decision]]:
         """The bodies and the records of decisions: many at once, sooner."""
         read = [codec.read_decision(event.body, event.seq) for event in events]
         found: list[Decision | None] = [None] * len(events)
@@ -154,24 +162,24 @@ class EventLog:
             learner = self._learner(model, event)
             by_learner.setdefault(id(learner), (learner, []))[1].append(i)
         for learner, some in by_learner.values():
-            for i, decision in zip(some, learner.recall_many([read[i].record for i in some]), strict=True):
+            for i, decision in zip(some, learner.from_compact_many([read[i].record for i in some]), strict=True):
                 found[i] = decision
         return [(body, decision) for body, decision in zip(read, found, strict=True) if decision is not None]
 
-    def all_lines(self, model: Served) -> Iterator[bytes]:
+    def all_lines(self, model: ServedModel) -> Iterator[bytes]:
         """All events as lines of JSON; see `lines_after`."""
         return self.lines_after(model)
 
-    def lines_after(self, model: Served, after: int = 0) -> Iterator[bytes]:
+    def lines_after(self, model: ServedModel, after: int = 0) -> Iterator[bytes]:
         """The events after one as lines of JSON, read some at a time; a log that begins with a base starts with that.
 
         Raises `LogDamaged` where an event is missing, and `Retained` where retention erases events that are still to
         be read, in both cases after the lines of all events before it.
         """
-        counts, base = self.reading.counts(model.shard), self.reading.base(model.shard)
+        counts, base = self.reading.counts(model.shard), self.reading.checkpoint(model.shard)
         last = after
         if base is not None and after < base.seq:
-            yield from self._base_lines(model, base)
+            yield from self._checkpoint_lines(model, base)
             last = base.seq
         for event in self.all_events(model, last):
             if event.seq != last + 1:
@@ -181,9 +189,9 @@ class EventLog:
         if counts is not None and last < counts.seq:
             raise self.gap(model, last, counts.seq + 1)
 
-    def gap(self, model: Served, last: int, next: int) -> SmidgenError:
+    def gap(self, model: ServedModel, last: int, next: int) -> SmidgenError:
         """The reason why the events between these two cannot be read."""
-        base = self.reading.base(model.shard)
+        base = self.reading.checkpoint(model.shard)
         if base is not None and base.seq > last:
             return Retained(
                 f"the events {last + 1} to {base.seq} of {model.label} were erased by retention while they were read",
@@ -192,37 +200,37 @@ class EventLog:
         what = f"event {last + 1}" if next == last + 2 else f"the events {last + 1} to {next - 1}"
         return LogDamaged(f"{what} of {model.label} {'is' if next == last + 2 else 'are'} missing", RESTORE)
 
-    def base_lines(self, model: Served) -> Iterator[bytes]:
-        """What a log begins with whose first events are folded: the base, its states, and the decisions that it keeps.
+    def checkpoint_lines(self, model: ServedModel) -> Iterator[bytes]:
+        """Lines of a retention checkpoint: the checkpoint, its states, and the decisions that it carries.
 
         Nothing, if there is no base.
         """
-        base = self.reading.base(model.shard)
-        return self._base_lines(model, base) if base is not None else iter(())
+        base = self.reading.checkpoint(model.shard)
+        return self._checkpoint_lines(model, base) if base is not None else iter(())
 
-    def _base_lines(self, model: Served, base: Base) -> Iterator[bytes]:
-        carried, told = self.reading.carried(model.shard), codec.read_fields(base.body, base.seq)
+    def _checkpoint_lines(self, model: ServedModel, base: Checkpoint) -> Iterator[bytes]:
+        carried, told = self.reading.carried_decisions(model.shard), codec.read_fields(base.body, base.seq)
         head: dict[str, Any] = {"seq": base.seq, "type": "base", "decision": None, "key": None, "at": stamp(base.at)}
-        head |= model.in_shard
+        head |= model.shard_suffix
         told["amendments"] = [
             serialization.pack(codec.read_value(each, base.seq)) for each in told.get("amendments", ())
         ]
         counts = {"version": base.version, "decisions": base.decisions, "late": base.late, "kept": len(carried)}
         yield msgspec.json.encode(head | told | counts)
-        for state in self.reading.base_states(model.shard):
+        for state in self.reading.checkpoint_states(model.shard):
             content = serialization.pack(np.frombuffer(state.state, np.uint8))
             more = {"type": "base_state", "key": state.key, "number": state.number, "learn": content}
             yield msgspec.json.encode(head | more)
         for kept in carried:
             event = self._event(model, kept.seq)
-            yield self.line(model, event, self.answered_before(event, base.seq))
+            yield self.line(model, event, self.status_before(event, base.seq))
 
-    def answered_before(self, event: Event, seq: int) -> str | None:
-        """What became of a decision up to an event."""
+    def status_before(self, event: Event, seq: int) -> str | None:
+        """Status of a decision before an event."""
         row = self.reading.decision(event.decision or "")
         return row.status if row is not None and row.feedback_seq is not None and row.feedback_seq <= seq else None
 
-    def all_events(self, model: Served, after: int = 0) -> Iterator[Event]:
+    def all_events(self, model: ServedModel, after: int = 0) -> Iterator[Event]:
         """All events after one, read some at a time; all shards of a model at once take no more memory than one."""
         return self.events_of(model.shard, after, MOST // len(model.parts))
 
@@ -232,14 +240,14 @@ class EventLog:
             yield from some
 
     def some_events(self, shard: int, after: int = 0, most: int = MOST) -> Iterator[list[Event]]:
-        """The same, as many together as are read."""
+        """Read events in chunks (`events_of`)."""
         while chunk := self.reading.events(shard, after, SOME, most):
             if chunk[-1].seq <= after:  # the index and the table contradict each other
                 raise LogDamaged(f"event {chunk[-1].seq} follows event {after} in the log", RESTORE)
             yield chunk
             after = chunk[-1].seq
 
-    def line(self, model: Served, event: Event, status: str | None = None) -> bytes:
+    def line(self, model: ServedModel, event: Event, status: str | None = None) -> bytes:
         """An event as a line of the log: its head, then what its body says.
 
         Of a decision that a base keeps, ``status`` is what became of it under the base.
@@ -251,7 +259,7 @@ class EventLog:
                 "decision": event.decision,
                 "key": event.key,
                 "at": stamp(event.at),
-                **model.in_shard,
+                **model.shard_suffix,
             }
             more = {"status": status} if status is not None else {}
             return msgspec.json.encode(head | self._fields(model, event) | more)
@@ -260,17 +268,17 @@ class EventLog:
         except FOREIGN as error:
             raise LogDamaged(f"event {event.seq} of {model.label} cannot be read", RESTORE) from error
 
-    def _fields(self, model: Served, event: Event) -> dict[str, Any]:
+    def _fields(self, model: ServedModel, event: Event) -> dict[str, Any]:
         made = {"model_version": event.made} if event.made is not None else {}
         if event.type == "decision":
-            told = self.told(model, event)
+            told = self.decision_event(model, event)
             record = msgspec.Raw(told.decision.to_json())
             shared: dict[str, Any] = {} if told.shared is None else {"shared": told.shared}
             if told.beside is not None:
                 shared |= {"beside": told.beside}
             return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record, **shared}
         if event.type in ("feedback", "expired"):
-            heard = answered(event)
+            heard = decode_feedback(event)
             return {
                 "feedback": heard.feedback,
                 "status": heard.status,
@@ -278,38 +286,42 @@ class EventLog:
                 "model_version": heard.model_version,
                 **({} if heard.places is None else {"places": heard.places}),
                 **({} if heard.problem is None else {"problem": heard.problem}),
+                **({} if heard.row is None else {"row": serialization.pack(codec.read_value(heard.row, event.seq))}),
+                **({} if not heard.names else {"names": heard.names}),
             }
         if event.type == ERASED and event.salt is None:
             return {"digest": (event.body or b"").hex()} | made
         fields = codec.read_fields(event.body, event.seq) | made
         if isinstance(fields.get("learn"), bytes):
-            fields["learn"] = serialization.pack(codec.read_told(event))
+            fields["learn"] = serialization.pack(codec.read_learner_input(event))
+        if isinstance(fields.get("row"), bytes):
+            fields["row"] = serialization.pack(codec.read_value(fields["row"], event.seq))
         if isinstance(fields.get("digest"), bytes):
             fields["digest"] = fields["digest"].hex()
         return fields
 
-    def _event(self, model: Served, seq: int) -> Event:
+    def _event(self, model: ServedModel, seq: int) -> Event:
         event = self.reading.event(model.shard, seq)
         if event is None:
             raise LogDamaged(f"event {seq} of {model.label} is missing", RESTORE)
         return event
 
-    def _learner(self, model: Served, event: Event) -> Learner:
+    def _learner(self, model: ServedModel, event: Event) -> Learner:
         """A learner with the settings of the one that decided."""
-        place = (model.id, event.key, model.era(event.seq))
+        place = (model.id, event.key, model.epoch_of(event.seq))
         if (found := self._learners.get(place)) is None:
-            found = self._learners[place] = model.at(event.seq).learner(event.key)
+            found = self._learners[place] = model.blueprint_at(event.seq).learner(event.key)
             if len(self._learners) > _KEPT:
                 self._learners.popitem(last=False)
         return found
 
 
-def reply(name: str, model: Served, version: int, decision: Decision, expires_at: float) -> Reply:
-    """What the app is told of every decision; the loop's answer goes beside it."""
+def reply(name: str, model: ServedModel, version: int, decision: Decision, expires_at: float) -> Reply:
+    """Make the fields of a reply that every decision has; the loop adds its own."""
     return {
         "decision": name,
         "model": model.name,
-        **model.in_shard,
+        **model.shard_suffix,
         "model_version": version,
         "explored": decision.explored,
         "propensity": decision.propensity,
@@ -317,18 +329,19 @@ def reply(name: str, model: Served, version: int, decision: Decision, expires_at
     }
 
 
-def answered(event: Event) -> Answered:
-    """What the event of a feedback says."""
+def decode_feedback(event: Event) -> FeedbackEvent:
+    """Decode the event of a feedback."""
     body = codec.read_feedback(event.body, event.seq)
-    return _answered(event, body, codec.read_value(body.learn, event.seq))
+    return _feedback_event(event, body, codec.read_value(body.learn, event.seq))
 
 
-def all_answered(events: Sequence[Event]) -> list[Answered]:
-    """The same of many, sooner."""
+def decode_all_feedback(events: Sequence[Event]) -> list[FeedbackEvent]:
+    """Decode many feedback events; faster than one by one."""
     read = [codec.read_feedback(event.body, event.seq) for event in events]
-    return list(map(_answered, events, read, serialization.decode_many([body.learn for body in read])))
+    return list(map(_feedback_event, events, read, serialization.decode_many([body.learn for body in read])))
 
 
-def _answered(event: Event, body: codec.FeedbackBody, learn: Any) -> Answered:
+def _feedback_event(event: Event, body: codec.FeedbackBody, learn: Any) -> FeedbackEvent:
     status = "learnt" if event.made is not None else "refused" if event.type == "expired" else "late"
-    return Answered(event.at, body.feedback, status, learn, event.made, body.places, body.problem)
+    more = body.places, body.problem, body.row, body.names or ()
+    return FeedbackEvent(event.at, body.feedback, status, learn, event.made, *more)

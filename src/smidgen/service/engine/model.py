@@ -27,7 +27,7 @@ from smidgen.service.errors import StorageFailed
 from smidgen.service.log import codec
 from smidgen.service.log.events import Event
 from smidgen.service.loops.features import hashed_place
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import Counts
 from smidgen.service.storage.sqlite_schema import RESTORE
 
@@ -56,7 +56,7 @@ class HashedNames:
     >>> names.new(["country=se", "plan=free"])
     ['plan=free']
     >>> column, sign = names.place("country=se")
-    >>> names.called(column), names.sign(column) == sign
+    >>> names.label(column), names.sign(column) == sign
     ('country=se', True)
     """
 
@@ -107,14 +107,14 @@ class HashedNames:
         return self.place(names[0])[1] if names else 1
 
     def signs(self) -> NDArray[np.float64]:
-        """The same of all columns."""
+        """Signs of all columns, as `sign` gives them."""
         signs = np.ones(self._dim)
         for column, names in self._columns.items():
             if names:
                 signs[column] = self.place(names[0])[1]
         return signs
 
-    def called(self, column: int) -> str | None:
+    def label(self, column: int) -> str | None:
         """The names of a column; those that count against the first have a minus. None if there is none."""
         names = self._columns.get(column)
         if not names:
@@ -124,14 +124,14 @@ class HashedNames:
         told += ["…"] if column in self._crowded else []
         return " | ".join(told) + (" (share a column)" if len(told) > 1 else "")
 
-    def told(self) -> list[str]:
+    def known(self) -> list[str]:
         """All that are known, in the order in which they came."""
         return list(self._known)
 
     def all(self) -> Iterator[tuple[int, str]]:
         """Every column that has a name, and what it is called."""
         for column in sorted(self._columns):
-            if (name := self.called(column)) is not None:
+            if (name := self.label(column)) is not None:
                 yield column, name
 
     def to_bytes(self) -> bytes:
@@ -142,8 +142,8 @@ class HashedNames:
         return saving.encode_learner(header, {"names": told, "crowded": crowded})
 
     @classmethod
-    def read(cls, reading: Reading, shard: int, dim: int) -> HashedNames:
-        """What was written aside; what was told since is told again when it comes again."""
+    def read(cls, reading: StoreReader, shard: int, dim: int) -> HashedNames:
+        """Read the names of the last snapshot; names told since then are told again when they come again."""
         made = cls(dim)
         for state in reading.states(shard, PLACE):
             try:
@@ -157,15 +157,15 @@ class HashedNames:
         return made
 
     @classmethod
-    def folded(cls, reading: Reading, shard: int, dim: int) -> HashedNames:
-        """What all events of a shard tell."""
+    def rebuild(cls, reading: StoreReader, shard: int, dim: int) -> HashedNames:
+        """Collect the names that all events of a shard tell."""
         made = cls(dim)
-        if (base := reading.base(shard)) is not None:
-            made.add(told(codec.read_fields(base.body, base.seq)))
+        if (base := reading.checkpoint(shard)) is not None:
+            made.add(hashed_names(codec.read_fields(base.body, base.seq)))
         made.follow(reading, shard, 0)
         return made
 
-    def follow(self, reading: Reading, shard: int, after: int) -> None:
+    def follow(self, reading: StoreReader, shard: int, after: int) -> None:
         """Keep what the events of a shard after one tell."""
         while chunk := reading.events(shard, after):
             for event in chunk:
@@ -176,17 +176,17 @@ class HashedNames:
 def names_in(event: Event) -> list[str]:
     """The names of hashed features that an event tells."""
     if event.type == "decision":
-        return told(codec.read_decision(event.body, event.seq).shared)
-    return told(codec.read_fields(event.body, event.seq)) if event.type in ("taught", "imported") else []
+        return hashed_names(codec.read_decision(event.body, event.seq).shared)
+    return hashed_names(codec.read_fields(event.body, event.seq)) if event.type in ("taught", "imported") else []
 
 
-def told(shared: dict[str, Any] | None) -> list[str]:
+def hashed_names(shared: dict[str, Any] | None) -> list[str]:
     """The names that an event tells."""
     names = (shared or {}).get("hashed") or []
     return [name for name in names if isinstance(name, str)]
 
 
-def named_in(body: Any) -> Iterator[str]:
+def feature_names(body: Any) -> Iterator[str]:
     """The names of the features in a request."""
     features = getattr(body, "features", None)
     if isinstance(features, dict):
@@ -213,7 +213,7 @@ def shard_of(key: str, shards: int) -> int:
 
 
 def row_names(name: str, shards: int) -> list[str]:
-    """What the store calls the parts of a model: no app can give a name with a slash.
+    """Names of a model's shards in the store; no app can give a name with a slash.
 
     Examples
     --------
@@ -235,12 +235,12 @@ def name_and_part(row: str) -> tuple[str, int]:
     """
     name, _, part = row.partition("/")
     if part and not (part.isascii() and part.isdecimal() and len(part) < 4):
-        raise StorageFailed(f"a model in the database has the name {row!r}", RESTORE)
+        raise StorageFailed(f"a model in the database has the invalid name {row!r}", RESTORE)
     return name, int(part or 0)
 
 
 def count_of_models(rows: Iterable[str]) -> int:
-    """How many models there are, from what the store calls their parts.
+    """Count models, given the names of their shards in the store.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def count_of_models(rows: Iterable[str]) -> int:
 # A model in memory: its settings, its counts, and who stands beside it.
 
 
-class Era(NamedTuple):
+class SettingsEpoch(NamedTuple):
     """Settings that a model had for a while.
 
     Attributes
@@ -275,7 +275,7 @@ class Era(NamedTuple):
 
 
 @dataclass
-class Served:
+class ServedModel:
     """A model as the service keeps it.
 
     Attributes
@@ -323,58 +323,58 @@ class Served:
     hashed: HashedNames | None = None
     rewritten: int = 0
     undoing: Progress | None = None
-    leader: Served | None = None
-    followers: list[Served] = field(default_factory=list)
-    past: tuple[Era, ...] = ()
+    leader: ServedModel | None = None
+    followers: list[ServedModel] = field(default_factory=list)
+    past: tuple[SettingsEpoch, ...] = ()
     part: int = 0
-    parts: list[Served] = field(default_factory=list)
+    parts: list[ServedModel] = field(default_factory=list)
     caught: int = 0
     others: int = 0
 
     def __post_init__(self) -> None:
         self.parts = self.parts or [self]
 
-    def of(self, key: str | None) -> Served:
+    def shard_for(self, key: str | None) -> ServedModel:
         """The part of its model where a key is at home."""
         return self if key is None or len(self.parts) == 1 else self.parts[shard_of(key, len(self.parts))]
 
     @property
-    def in_shard(self) -> dict[str, int]:
-        """What is told beside a version, or a number of an event, where these count per shard."""
-        return {} if self.told_shard is UNSET else {"shard": self.part}
+    def shard_suffix(self) -> dict[str, int]:
+        """Suffix for a version or event number where these count per shard."""
+        return {} if self.shard_in_reply is UNSET else {"shard": self.part}
 
     @property
     def label(self) -> str:
-        """What it is called among shards."""
+        """Name in messages: of a model with several shards, with the number of the shard."""
         return f"{self.name} (shard {self.part})" if len(self.parts) > 1 else self.name
 
     @property
-    def told_shard(self) -> int | UnsetType:
-        """The same as a field of a reply."""
+    def shard_in_reply(self) -> int | UnsetType:
+        """Number of the shard as a field of a reply; None if the model has one shard."""
         return self.part if len(self.parts) > 1 else UNSET
 
     @property
     def versions(self) -> int:
-        """How often the weights of its model have changed, in all shards."""
+        """Number of weight changes of the model, over all shards."""
         return sum(part.version for part in self.parts)
 
     @property
-    def beside(self) -> list[Served]:
+    def arms(self) -> list[ServedModel]:
         """Those who stand beside it now."""
         return [each for each in self.followers if each.archived_at is None]
 
     @property
-    def challenger(self) -> Served | None:
+    def challenger(self) -> ServedModel | None:
         """The one that answers a share of its traffic."""
-        return next((each for each in self.beside if each.blueprint.body.challenger_of is not None), None)
+        return next((each for each in self.arms if each.blueprint.body.challenger_of is not None), None)
 
     @property
-    def shadow(self) -> Served | None:
+    def shadow(self) -> ServedModel | None:
         """The one that decides beside it and is never shown."""
-        return next((each for each in self.beside if each.blueprint.body.shadow_of is not None), None)
+        return next((each for each in self.arms if each.blueprint.body.shadow_of is not None), None)
 
-    def seen_by(self, allowed: str | None) -> bool:
-        """Whether it may be told of to somebody who may see only one model: what a challenger answers is its too."""
+    def is_visible_to(self, allowed: str | None) -> bool:
+        """Check that a caller bound to one model may see this one; decisions of its challenger count as its own."""
         return allowed in (None, self.name) or (self.leader is not None and self.leader.name == allowed)
 
     @property
@@ -387,33 +387,33 @@ class Served:
         """The event from which on its present settings decide."""
         return self.past[-1].until if self.past else 0
 
-    def present(self, seq: int) -> bool:
-        """Whether a decision is of its present settings, or of the same ones at an earlier time.
+    def is_current(self, seq: int) -> bool:
+        """Check whether a decision is of its present settings, or of the same ones at an earlier time.
 
         What was promoted has names of its own, whatever its settings are: a decision on others is not of them.
         """
         if seq > self.since:
             return True
         now = self.blueprint.record()
-        same: bool = self.at(seq).record() == now
+        same: bool = self.blueprint_at(seq).record() == now
         if self.blueprint.features is None or not same:
             return same
         begun = [True, *(era.by == "promoted" for era in self.past)]  # the rest came back by a rollback
         alike = [new and era.blueprint.record() == now for new, era in zip(begun, self.past, strict=False)]
         return not begun[-1] and sum(alike) == 1
 
-    def era(self, seq: int) -> int:
-        """How many settings it had before those by which the decision of an event was made."""
+    def epoch_of(self, seq: int) -> int:
+        """Number of settings before those that made the decision of an event."""
         return next((place for place, era in enumerate(self.past) if seq < era.until), len(self.past))
 
-    def at(self, seq: int) -> Blueprint:
+    def blueprint_at(self, seq: int) -> Blueprint:
         """The settings by which the decision of an event was made."""
-        era = self.era(seq)
+        era = self.epoch_of(seq)
         return self.past[era].blueprint if era < len(self.past) else self.blueprint
 
     @property
     def keyed(self) -> bool:
-        """Whether every key has a learner of its own."""
+        """True if every key has a learner of its own."""
         return self.blueprint.body.keyed
 
     @property
@@ -423,20 +423,20 @@ class Served:
 
     @property
     def version(self) -> int:
-        """How often its weights have changed."""
+        """Number of weight changes."""
         return self.counts.version
 
     @property
     def decisions(self) -> int:
-        """How many decisions it has made."""
+        """Number of decisions."""
         return self.counts.decisions
 
     @property
     def late(self) -> int:
-        """How many answers came too late."""
+        """Number of answers that came too late."""
         return self.counts.late
 
     @property
     def keys(self) -> int:
-        """How many keys have had a decision."""
+        """Number of keys with a decision."""
         return self.counts.keys

@@ -1,4 +1,4 @@
-"""What the learners of a log become, from nothing, and whether it is what the log says."""
+"""Rebuild the learners of a log from nothing, and compare them with what the log says."""
 
 from __future__ import annotations
 
@@ -10,14 +10,23 @@ from smidgen import serialization
 from smidgen.errors import FOREIGN, InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.learners.pipeline import unwrap
-from smidgen.service.engine.blueprint import Blueprint, judged
-from smidgen.service.engine.champions import amended_as_far
-from smidgen.service.engine.model import told
-from smidgen.service.engine.recordings import Recording, in_sequence
-from smidgen.service.engine.registry import recorded
-from smidgen.service.engine.replay import NOWHERE, Change, Kept, begin, keep, records_of, take, told_to
-from smidgen.service.engine.shared_state import Group, Mean
-from smidgen.service.log.codec import Line, as_bytes
+from smidgen.service.engine.blueprint import Blueprint, enforce_limit
+from smidgen.service.engine.champions import amend_where_possible
+from smidgen.service.engine.log_sources import LogSource, in_sequence
+from smidgen.service.engine.model import hashed_names
+from smidgen.service.engine.registry import recorded_blueprint
+from smidgen.service.engine.replay import (
+    NOWHERE,
+    KeptNames,
+    LearningEvent,
+    apply_event,
+    as_learner_input,
+    keep_names,
+    records_of,
+    start_learner,
+)
+from smidgen.service.engine.shared_state import ExactMean, SharedKeyState
+from smidgen.service.log.codec import EventLine, as_bytes
 from smidgen.service.log.events import ERASED, REWINDS
 from smidgen.service.schemas import AmendBody
 from smidgen.service.storage import formats
@@ -25,8 +34,8 @@ from smidgen.service.storage import formats
 _HINT = "give the log as it was exported: smidgen log export"
 
 
-class Room:
-    """What the learners of one log may hold together; a few bytes of a log can ask for megabytes each time.
+class MemoryBudget:
+    """Memory that the learners of one log may use together; a few bytes of a log can ask for megabytes.
 
     Parameters
     ----------
@@ -39,7 +48,7 @@ class Room:
         self._taken = 0
         self._learners = 0
 
-    def take(self, size: int) -> None:
+    def add(self, size: int) -> None:
         """Count one more learner of this size, or refuse it."""
         self.check(1, size)
         self._taken += size
@@ -49,13 +58,13 @@ class Room:
         """Refuse unless there is room for so many more learners of this size."""
         if (total := self._taken + count * size) > self._limit:
             raise InvalidRecord(
-                f"the log leads to {self._learners + count} learners of {total:,} bytes together: the limit is "
+                f"the log creates {self._learners + count} learners of {total:,} bytes in total: the limit is "
                 f"{self._limit:,} bytes",
                 "raise it with SMIDGEN_MAX_LEARNER (smidgen serve --max-learner)",
             )
 
 
-class Rebuilding:
+class Rebuilder:
     """The learners that a log leads to, event by event, from nothing but the log.
 
     Parameters
@@ -89,103 +98,108 @@ class Rebuilding:
         The last event, and the model's version.
     """
 
-    def __init__(self, recording: Recording, shard: int | None = None, room: Room | None = None) -> None:
+    def __init__(self, recording: LogSource, shard: int | None = None, room: MemoryBudget | None = None) -> None:
         self._recording = recording
         self._room = room
         self.blueprint: Blueprint | None = None
         self.settings: Blueprint | None = None
         self.learners: dict[str | None, Learner] = {}
         self.numbers: dict[str | None, int] = {}
-        self.group: Group | None = None
+        self.group: SharedKeyState | None = None
         self._begun: set[str | None] = set()
         self.told: dict[str, set[int]] = {}
         self.hashed: dict[str, None] = {}
-        self.undone = recording.undone(shard)
-        self._kept = Kept(self.undone)
+        self.undone = recording.undone_versions(shard)
+        self._kept = KeptNames(self.undone)
         self._origin: Blueprint | None = None
         self._wide: list[tuple[str, int, Any]] = []  # what every learner takes, also one that comes later
         self.seq = 0
         self.version = 0
 
-    def take(self, event: Line) -> None:
+    def apply(self, event: EventLine) -> None:
         """Take the next event."""
         self.seq = event.seq
         if event.type == "created":
             formats.check(event.format, self._recording.name)
             if event.model is None:
                 raise InvalidRecord(f"event {event.seq} creates a model without settings", "export the log again")
-            self.blueprint = self.settings = self._origin = recorded(event.model, event.resolved)
-            self.group = Group(self.blueprint) if self.blueprint.grouped else None
+            self.blueprint = self.settings = self._origin = recorded_blueprint(event.model, event.resolved)
+            self.group = SharedKeyState(self.blueprint) if self.blueprint.grouped else None
         elif event.type in ("base", "base_state"):
-            self._based(event)
+            self._load_checkpoint(event)
         elif event.type == "decision":
             self.numbers[event.key] = max(event.number, self.numbers.get(event.key, 0))
-            self.hashed |= dict.fromkeys(told(event.shared))
+            self.hashed |= dict.fromkeys(hashed_names(event.shared))
             self._begin(event.key, (event.shared or {}).get("start"), event.reply.get("model_version", 0))
         elif event.type == "amended":
             if self.settings is not None and event.amended:
                 given = msgspec.convert(event.amended, AmendBody).given()
-                self.settings = self.settings.amend(amended_as_far(self.settings, given))
-            self._wide.append((event.type, event.seq, event.told()))
+                self.settings = self.settings.amend(amend_where_possible(self.settings, given))
+            self._wide.append((event.type, event.seq, event.learner_input()))
             for key in list(self.learners):
-                self.learners[key] = take(self.learners[key], event.type, event.seq, None, event.told())
+                self.learners[key] = apply_event(self.learners[key], event.type, event.seq, None, event.learner_input())
             if self.group is not None:
-                self.group.amend(event.told())
+                self.group.amend(event.learner_input())
         elif event.changes:
             self.version = event.model_version or 0
             self.hashed |= dict.fromkeys(event.hashed)
             if self.version in self.undone:
                 if self._kept.has(event.type, self.version):
-                    self._keep(event)
+                    self._keep_names(event)
             else:
                 self._change(event)
                 if event.type == "promoted" and event.model is not None:
-                    self._wide.append((event.type, event.seq, event.told()))
-                    self.blueprint = self.settings = recorded(event.model, event.resolved)
-                    self.group = Group(self.blueprint) if self.blueprint.grouped else None
-                    self._share(event)
+                    self._wide.append((event.type, event.seq, event.learner_input()))
+                    self.blueprint = self.settings = recorded_blueprint(event.model, event.resolved)
+                    self.group = SharedKeyState(self.blueprint) if self.blueprint.grouped else None
+                    self._import_shared(event)
 
-    def _based(self, event: Line) -> None:
+    def _load_checkpoint(self, event: EventLine) -> None:
         """Begin with what was folded, where the first events are erased."""
         if event.type == "base":
             formats.check(event.format, self._recording.name)
             if event.model is None:
-                raise InvalidRecord("the base has no settings", "export the log again")
-            self.blueprint = self.settings = self._origin = recorded(event.model, event.resolved)
-            self.group = Group(self.blueprint) if self.blueprint.grouped else None
+                raise InvalidRecord("the retention checkpoint has no settings", "export the log again")
+            self.blueprint = self.settings = self._origin = recorded_blueprint(event.model, event.resolved)
+            self.group = SharedKeyState(self.blueprint) if self.blueprint.grouped else None
             self.version = event.version
             self.hashed |= dict.fromkeys(event.hashed)
             self._wide = [("amended", event.seq, serialization.unpack(told)) for told in event.amendments]
         elif self.blueprint is not None and self.blueprint.grouped and event.key is None:
-            self._take_over(event.told().tobytes(), "the base state of what keys share")
+            self._load_shared(event.learner_input().tobytes(), "the base state of what keys share")
         else:
-            learner = self._bounded(Learner.from_bytes(event.told().tobytes(), f"the base state of {event.key}"))
+            learner = self._within_limit(
+                Learner.from_bytes(event.learner_input().tobytes(), f"the base state of {event.key}")
+            )
             self.learners[event.key], self.numbers[event.key] = learner, event.number
             self._begun.add(event.key)
             if self.group is not None:
-                self.group.moved(None, learner)
+                self.group.replace_start(None, learner)
 
-    def _keep(self, event: Line) -> None:
+    def _keep_names(self, event: EventLine) -> None:
         """Let names keep their columns that an event told and that was taken back."""
         if self.group is None:
             if event.key is not None or self.blueprint is None or not self.blueprint.body.keyed:
-                keep(self.learner(event.key), self._read(event))
+                keep_names(self.learner(event.key), self._read(event))
         elif event.type == "imported" and event.group is not None:
-            self.group.keep_all(as_bytes(event.group), f"event {event.seq}")
+            self.group.keep_all_names(as_bytes(event.group), f"event {event.seq}")
         elif event.type == ERASED:
             self.group.reserve(event.places)
         else:
-            self.group.keep(self._read(event))
+            self.group.keep_names(self._read(event))
 
-    def _read(self, event: Line) -> Change:
-        """What an event says that changed weights."""
+    def _read(self, event: EventLine) -> LearningEvent:
+        """Read an event that changes weights."""
         decision, names = None, event.names
         if event.decision is not None and event.type not in REWINDS:
             made = self._recording.decision(event.decision)
             if made is None:
-                raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
-            decision, names = made.made(), (made.shared or {}).get("names", [])
-        change = Change(event.type, decision, event.told(), event.places, names)
+                raise InvalidRecord(
+                    f"event {event.seq} is feedback for a decision that is not in the log", "export the whole log"
+                )
+            decision = event.as_learnt(made.record_bytes())
+            names = [*(made.shared or {}).get("names", []), *event.names]
+        change = LearningEvent(event.type, decision, event.learner_input(), event.places, names)
         if self.group is not None and event.key is not None:
             told = self.told.setdefault(event.key, set())
             told.update(place for place, _, _ in event.names)
@@ -193,35 +207,35 @@ class Rebuilding:
                 told.update((places or NOWHERE)[0], (place for place, _, _ in carried))
         return change
 
-    def _change(self, event: Line) -> None:
+    def _change(self, event: EventLine) -> None:
         """Let those learners take the event whom it is about."""
         change = self._read(event)
         if event.group is not None and event.type == "imported":
-            self._share(event)
+            self._import_shared(event)
         if self.group is not None and event.key is not None:
-            self._grouped(event, change)
+            self._apply_shared(event, change)
             return
         if self.group is not None and event.type == ERASED:
             self.group.reserve(event.places)
         keyed = self.blueprint is not None and self.blueprint.body.keyed
         keys = list(self.learners) if keyed and event.key is None else [event.key]
         for key in keys:
-            learner = take(self.learner(key), event.type, event.seq, change.decision, change.told, key)
-            self.learners[key] = self._bounded(learner) if event.type in ("imported", "promoted") else learner
+            learner = apply_event(self.learner(key), event.type, event.seq, change.decision, change.learner_input, key)
+            self.learners[key] = self._within_limit(learner) if event.type in ("imported", "promoted") else learner
 
-    def _share(self, event: Line) -> None:
+    def _import_shared(self, event: EventLine) -> None:
         """Take over what the keys of another model shared; each of them counts by an event of its own."""
         if self.blueprint is not None and self.blueprint.grouped and event.group is not None:
-            self._take_over(as_bytes(event.group), f"event {event.seq}")
+            self._load_shared(as_bytes(event.group), f"event {event.seq}")
 
-    def _take_over(self, content: bytes, source: str) -> None:
+    def _load_shared(self, content: bytes, source: str) -> None:
         """Take over what keys shared, but for the mean of their weights, which they make up by themselves."""
         if self.blueprint is not None:
             counted = self.group.mean if self.group is not None else None
-            self.group = Group.from_bytes(content, self.blueprint, source)
-            self.group.mean = None if self.group.mean is None else counted or Mean()
+            self.group = SharedKeyState.from_bytes(content, self.blueprint, source)
+            self.group.mean = None if self.group.mean is None else counted or ExactMean()
 
-    def _grouped(self, event: Line, change: Change) -> None:
+    def _apply_shared(self, event: EventLine, change: LearningEvent) -> None:
         """Let a learner of a key take the event, and what it shares with others."""
         if self.group is None:
             return
@@ -230,25 +244,25 @@ class Rebuilding:
         learner = self.learner(event.key)
         new = event.type == "promoted" or not learner.rounds or self.group.mean is None
         before = None if new else learner.start()
-        told = told_to(learner, change)
-        learner = take(learner, event.type, event.seq, *told, event.key)
-        self.learners[event.key] = self._bounded(learner) if event.type in ("imported", "promoted") else learner
-        self.group.take(change)
-        self.group.moved(before, learner)
+        told = as_learner_input(learner, change)
+        learner = apply_event(learner, event.type, event.seq, *told, event.key)
+        self.learners[event.key] = self._within_limit(learner) if event.type in ("imported", "promoted") else learner
+        self.group.apply(change)
+        self.group.replace_start(before, learner)
 
     def _begin(self, key: str | None, start: str | bytes | None, version: int) -> None:
         """Let a key begin with what its first event says, unless what it says was rolled back."""
         if self._origin is None or self._origin.shared_start is None or key in self._begun:
             return
-        if not self.undone.begins_anew(version):
+        if not self.undone.restarts_key(version):
             self._begun.add(key)
             if start is not None:
-                begin(self.learner(key), as_bytes(start))
+                start_learner(self.learner(key), as_bytes(start))
 
-    def _bounded(self, learner: Learner) -> Learner:
+    def _within_limit(self, learner: Learner) -> Learner:
         """A learner that the log brings in, if there is room for it."""
         if self._room is not None:
-            self._room.take(type(unwrap(learner)).estimate_size(unwrap(learner).params))
+            self._room.add(type(unwrap(learner)).estimate_size(unwrap(learner).params))
         return learner
 
     def learner(self, key: str | None) -> Learner:
@@ -256,33 +270,34 @@ class Rebuilding:
         if key not in self.learners:
             if self._origin is None:
                 raise InvalidRecord(
-                    f"{self._recording.name} does not begin with the model's settings", "export the log from its start"
+                    f"the first event of {self._recording.name} does not hold the model's settings",
+                    "export the log from its start",
                 )
             if self._room is not None:
-                self._room.take(self._origin.size)
+                self._room.add(self._origin.size)
             self.learners[key] = self._origin.learner(key)
             for type, seq, told in self._wide:
-                self.learners[key] = take(self.learners[key], type, seq, None, told, key)
+                self.learners[key] = apply_event(self.learners[key], type, seq, None, told, key)
         learner = self.learners[key]
         learner.reserve(self.numbers.get(key, 0))
         return learner
 
 
-def rebuild(recording: Recording) -> Rebuilding:
+def rebuild(recording: LogSource) -> Rebuilder:
     """Take the whole log of a model with one shard, or of one shard."""
     (rebuilt,) = rebuild_all(recording).values()
     return rebuilt
 
 
-def rebuild_all(recording: Recording, room: Room | None = None) -> dict[int, Rebuilding]:
+def rebuild_all(recording: LogSource, room: MemoryBudget | None = None) -> dict[int, Rebuilder]:
     """Take the whole log, by shard; whatever is wrong with it is an `InvalidRecord`."""
-    found: dict[int, Rebuilding] = {}
-    with judged():
+    found: dict[int, Rebuilder] = {}
+    with enforce_limit():
         for event in in_sequence(recording):
             try:
                 if (rebuilt := found.get(event.shard or 0)) is None:
-                    rebuilt = found[event.shard or 0] = Rebuilding(recording, event.shard, room)
-                rebuilt.take(event)
+                    rebuilt = found[event.shard or 0] = Rebuilder(recording, event.shard, room)
+                rebuilt.apply(event)
             except SmidgenError as error:
                 raise InvalidRecord(f"event {event.seq} cannot be replayed: {error.problem}", error.hint) from error
             except FOREIGN as error:

@@ -10,50 +10,52 @@ from smidgen.errors import InvalidRecord, SmidgenError
 from smidgen.learners import Learner
 from smidgen.learners.saving import decode_learner
 from smidgen.service.engine.model import KIND as NAMES
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.replay import Undone, take, undone
-from smidgen.service.engine.shared_state import KIND, Group, Mean, fold
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.replay import UndoneVersions, apply_event, read_undone
+from smidgen.service.engine.shared_state import KIND, ExactMean, SharedKeyState, fold
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log import codec
-from smidgen.service.log.base import Base
+from smidgen.service.log.checkpoint import Checkpoint
 from smidgen.service.log.events import Event
-from smidgen.service.storage.protocol import History
+from smidgen.service.storage.protocol import LogReader
 from smidgen.service.storage.records import State
 
 # Where a fold begins: with a fresh learner, or with what it was at the base of its log.
 
 
-def first_of(reading: History, model: Served, key: str | None) -> tuple[Learner, int, bool]:
+def initial_learner(reading: LogReader, model: ServedModel, key: str | None) -> tuple[Learner, int, bool]:
     """The learner that a log begins with, the event after which it does, and whether it is a fresh one.
 
     A base state is data: one that is damaged is never passed over, since there is nothing else to learn it from.
     """
-    if (base := reading.base(model.shard)) is None:
+    if (base := reading.checkpoint(model.shard)) is None:
         return model.origin.learner(key), 0, True
-    found = reading.base_state(model.shard, key)
+    found = reading.checkpoint_state(model.shard, key)
     if found is not None:
-        if not found.sound:
+        if not found.is_intact:
             raise StorageFailed(
-                f"the base state of the model {model.name!r} is damaged, and its events are erased",
+                f'the retention checkpoint of the model "{model.name}" is damaged, and its events are erased',
                 "restore a backup: smidgen restore FILE --force",
             )
         return Learner.from_bytes(found.state, f"the base state of {model.name}"), base.seq, False
     if not model.keyed:
         raise StorageFailed(
-            f"the base state of the model {model.name!r} is missing, and its events are erased",
+            f'the retention checkpoint of the model "{model.name}" is missing, and its events are erased',
             "restore a backup: smidgen restore FILE --force",
         )
     learner = model.origin.learner(key)
-    for told in read(base)["amendments"]:
-        learner = take(learner, "amended", base.seq, None, codec.read_value(told, base.seq))
+    for told in read_checkpoint(base)["amendments"]:
+        learner = apply_event(learner, "amended", base.seq, None, codec.read_value(told, base.seq))
     return learner, base.seq, True
 
 
-def read(base: Base) -> dict[str, Any]:
-    """What a base says of its model: ``model``, ``resolved``, ``amendments``."""
+def read_checkpoint(base: Checkpoint) -> dict[str, Any]:
+    """Read what a checkpoint records of its model: ``model``, ``resolved``, ``amendments``."""
     told = codec.read_fields(base.body, base.seq)
     if not isinstance(told.get("amendments"), list):
-        raise InvalidRecord(f"the base at event {base.seq} cannot be read", "restore the database from a backup")
+        raise InvalidRecord(
+            f"the retention checkpoint at event {base.seq} cannot be read", "restore the database from a backup"
+        )
     return told
 
 
@@ -62,18 +64,18 @@ def read(base: Base) -> dict[str, Any]:
 _UNREADABLE = (SmidgenError, ValueError, KeyError, TypeError)
 
 
-def state_of(
-    reading: History, model: Served, key: str | None, gone: Undone, upto: int | None = None
+def latest_usable_snapshot(
+    reading: LogReader, model: ServedModel, key: str | None, gone: UndoneVersions, upto: int | None = None
 ) -> tuple[Learner, int] | None:
     """The newest state of this log that can be read and holds nothing that was undone, with its last event.
 
     None of before the base, none of after ``upto``, and none of another arithmetic.
     """
-    base = reading.base(model.shard)
+    base = reading.checkpoint(model.shard)
     first, last = base.seq if base is not None else 0, model.seq if upto is None else upto
     for state in reading.states(model.shard, key):
-        fits = state.own and first <= state.seq <= last and not state.outdated
-        if fits and not gone.spoils(reading.version_at(model.shard, state.seq)):
+        fits = state.own and first <= state.seq <= last and not state.is_outdated
+        if fits and not gone.is_stale(reading.version_at(model.shard, state.seq)):
             try:
                 return Learner.from_bytes(state.content, state.place), state.seq
             except _UNREADABLE:
@@ -81,14 +83,14 @@ def state_of(
     return None
 
 
-def current(reading: History, shard: int) -> Iterator[State]:
+def current_states(reading: LogReader, shard: int) -> Iterator[State]:
     """The states of a shard itself, newest first, without those that are stale or of another arithmetic.
 
     A state from before the latest forgetting holds what is erased. It stays if the process ends between the commit and
     the clean-up, or if somebody copies the folder then. Nobody uses it, and the next start deletes it.
     """
-    forgotten = reading.forgotten(shard)
-    return (state for state in reading.states(shard) if state.seq >= forgotten and not state.outdated)
+    forgotten = reading.last_forgetting(shard)
+    return (state for state in reading.states(shard) if state.seq >= forgotten and not state.is_outdated)
 
 
 def state_problem(state: State) -> str | None:
@@ -104,8 +106,10 @@ def state_problem(state: State) -> str | None:
 # What the keys of a shard share, brought into memory: the newest state that can be used, and the events after it.
 
 
-def recovered(reading: History, model: Served, learner: Callable[[Served, str], Learner]) -> Group:
-    """What the keys of a model share.
+def recover_shared(
+    reading: LogReader, model: ServedModel, learner: Callable[[ServedModel, str], Learner]
+) -> SharedKeyState:
+    """Recover the shared state of a model's keys.
 
     Parameters
     ----------
@@ -114,72 +118,74 @@ def recovered(reading: History, model: Served, learner: Callable[[Served, str], 
     learner
         Gives the learner of a key, as it is.
     """
-    gone = undone(reading, model.shard)
-    found = shared_state_of(reading, model, gone)
-    group, seq = found if found is not None else shared_first_of(reading, model, gone)
+    gone = read_undone(reading, model.shard)
+    found = latest_shared_snapshot(reading, model, gone)
+    group, seq = found if found is not None else initial_shared_state(reading, model, gone)
     last = [seq]
-    changes = _noting(reading.changes(model.shard, seq), last)
+    changes = _note_last(reading.changes(model.shard, seq), last)
     group = fold(group, model.blueprint, changes, gone, model.since)
     if group.mean is not None and (found is None or last[0] > seq):
-        group.mean = Mean()
-        for (key,) in reading.look("keys", model.shard, prefix="", limit=1 << 31):
-            group.moved(None, learner(model, key))
+        group.mean = ExactMean()
+        for (key,) in reading.query("keys", model.shard, prefix="", limit=1 << 31):
+            group.replace_start(None, learner(model, key))
     return group
 
 
-def at(reading: History, model: Served, gone: Undone, seq: int) -> Group:
-    """What the keys of a model shared after an event that lies before all promotions.
+def shared_state_at(reading: LogReader, model: ServedModel, gone: UndoneVersions, seq: int) -> SharedKeyState:
+    """Recover the shared state of a model's keys after an event before all promotions.
 
     But for the mean of their weights, which the keys make up.
     """
-    group, first = _based(reading, model)
+    group, first = _shared_checkpoint(reading, model)
     changes = itertools.takewhile(lambda change: change[0].seq <= seq, reading.changes(model.shard, first))
     return fold(group, model.origin, changes, gone)
 
 
-def shared_first_of(reading: History, model: Served, gone: Undone) -> tuple[Group, int]:
-    """What the present settings of a log begin with: nothing shared, or what was shared at its base."""
+def initial_shared_state(reading: LogReader, model: ServedModel, gone: UndoneVersions) -> tuple[SharedKeyState, int]:
+    """Shared state that the present settings start with: empty, or that of the checkpoint."""
     for era in reversed(model.past):
         if era.by == "promoted" and era.version not in gone:
-            return Group(model.blueprint), era.until - 1  # a base never passes a promotion
-    return _based(reading, model)
+            return SharedKeyState(model.blueprint), era.until - 1  # a base never passes a promotion
+    return _shared_checkpoint(reading, model)
 
 
-def _based(reading: History, model: Served) -> tuple[Group, int]:
-    """What a log begins with, by the settings that its model was made with."""
-    if (base := reading.base(model.shard)) is None:
-        return Group(model.origin), 0
-    found = reading.base_state(model.shard, None)
-    if found is None or not found.sound:
+def _shared_checkpoint(reading: LogReader, model: ServedModel) -> tuple[SharedKeyState, int]:
+    """Shared state at the start of a log, under the settings that its model was created with."""
+    if (base := reading.checkpoint(model.shard)) is None:
+        return SharedKeyState(model.origin), 0
+    found = reading.checkpoint_state(model.shard, None)
+    if found is None or not found.is_intact:
         raise StorageFailed(
-            f"what the keys of {model.name!r} share is damaged in its base state, and its events are erased",
+            f'the shared state in the retention checkpoint of "{model.name}" is damaged, and its events are erased',
             "restore a backup: smidgen restore FILE --force",
         )
-    return Group.from_bytes(found.state, model.origin, f"the base state of {model.name}"), base.seq
+    return SharedKeyState.from_bytes(found.state, model.origin, f"the base state of {model.name}"), base.seq
 
 
-def shared_state_of(reading: History, model: Served, gone: Undone) -> tuple[Group, int] | None:
+def latest_shared_snapshot(
+    reading: LogReader, model: ServedModel, gone: UndoneVersions
+) -> tuple[SharedKeyState, int] | None:
     """The newest state that can be read and holds nothing that was undone or forgotten, with its last event.
 
     One of another arithmetic does not count.
     """
-    forgotten = reading.forgotten(model.shard)
-    base = reading.base(model.shard)
+    forgotten = reading.last_forgetting(model.shard)
+    base = reading.checkpoint(model.shard)
     for state in reading.states(model.shard):
         if base is not None and state.seq < base.seq:
             continue
-        spoilt = gone.spoils(reading.version_at(model.shard, state.seq))
-        usable = state.own and not spoilt and not state.outdated
+        spoilt = gone.is_stale(reading.version_at(model.shard, state.seq))
+        usable = state.own and not spoilt and not state.is_outdated
         if usable and max(forgotten, model.since) <= state.seq <= model.seq:
             try:
-                return Group.from_bytes(state.content, model.blueprint, state.place), state.seq
+                return SharedKeyState.from_bytes(state.content, model.blueprint, state.place), state.seq
             except _UNREADABLE:
                 continue
     return None
 
 
-def _noting(changes: Iterator[tuple[Event, Event | None]], last: list[int]) -> Iterator[tuple[Event, Event | None]]:
-    """The same events; the number of the last one is noted."""
+def _note_last(changes: Iterator[tuple[Event, Event | None]], last: list[int]) -> Iterator[tuple[Event, Event | None]]:
+    """Yield the events, and note the number of the last one."""
     for event, made in changes:
         last[0] = event.seq
         yield event, made

@@ -20,20 +20,27 @@ from smidgen.errors import FOREIGN, InvalidArgument, SmidgenError
 from smidgen.learners import Feedback, cards, learners
 from smidgen.learners.recommended import USUAL, find
 from smidgen.serialization import UNREADABLE
-from smidgen.service.engine.blueprint import Blueprint, Shared, Terms, canonical, fitting, read, told_of
-from smidgen.service.engine.champions import champion_of, filled, joined, named, refuse_second
-from smidgen.service.engine.learner_cache import ORDINARY, LearnerCache, Recent
+from smidgen.service.engine.blueprint import Blueprint, Shared, canonical, learners_for, settings_diff
+from smidgen.service.engine.champions import (
+    blueprint_beside,
+    champion_of,
+    normalize,
+    refuse_second,
+    with_champion_defaults,
+)
+from smidgen.service.engine.learner_cache import ORDINARY, LearnerCache, OpenDecisions
+from smidgen.service.engine.live_settings import LiveSettings, read_live_settings
 from smidgen.service.engine.log_reader import EventLog
-from smidgen.service.engine.model import Era, HashedNames, Served, name_and_part, row_names
+from smidgen.service.engine.model import HashedNames, ServedModel, SettingsEpoch, name_and_part, row_names
 from smidgen.service.engine.stories import find_decision
-from smidgen.service.engine.undo import Undo
-from smidgen.service.errors import Conflict, Impossible, StorageFailed, UnknownModel
+from smidgen.service.engine.undo import UndoStack
+from smidgen.service.errors import Conflict, Impossible, StorageFailed, UnknownModel, json_text
 from smidgen.service.log import codec
-from smidgen.service.loops.base import Back, Loop
+from smidgen.service.loops.base import FeedbackKind, Loop
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import ModelBody
 from smidgen.service.storage import formats
-from smidgen.service.storage.protocol import Reading, Store
+from smidgen.service.storage.protocol import Store, StoreReader
 from smidgen.service.storage.records import Counts, DecisionRow, ModelRow, TokenRow
 from smidgen.service.storage.sqlite_schema import RESTORE
 
@@ -60,25 +67,25 @@ class Models:
         Called with a model whose making is undone: the next one may get its number, and its shard.
     """
 
-    def __init__(self, store: Store, undo: Undo) -> None:
+    def __init__(self, store: Store, undo: UndoStack) -> None:
         self._store = store
         self._undo = undo
         self._rows: dict[int, ModelRow] = {}
-        self.entrance: Entrance | None = None
-        self.undone: Callable[[Served], None] = lambda model: None
-        self.by_name: dict[str, Served] = {}
-        self.by_shard: dict[int, Served] = {}
+        self.shard_access: ShardAccess | None = None
+        self.on_undone: Callable[[ServedModel], None] = lambda model: None
+        self.by_name: dict[str, ServedModel] = {}
+        self.by_shard: dict[int, ServedModel] = {}
 
     def load(self) -> None:
         """Read the models from the store."""
-        for model in served(self._store):
+        for model in load_models(self._store):
             states = self._store.states(model.shard)
-            newest = next((state for state in states if state.own and not state.outdated), None)
+            newest = next((state for state in states if state.own and not state.is_outdated), None)
             model.saved = newest.seq if newest is not None else 0
             self._name_columns(model)
             model.caught = model.seq
             self.by_shard[model.shard] = model
-        self.by_name = gathered(self.by_shard.values())
+        self.by_name = models_by_name(self.by_shard.values())
 
     def refresh(self) -> None:
         """Read the rows of the models anew, and take over what others changed; models in memory stay the objects."""
@@ -87,137 +94,139 @@ class Models:
             if self._rows.get(row.id) == row and row.shard in by_shard:
                 continue
             self._rows[row.id] = row
-            blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+            blueprint = recorded_blueprint(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
             if (model := by_shard.get(row.shard)) is None:
-                model = by_shard[row.shard] = _served(row, blueprint, self._store.counts(row.shard))
+                model = by_shard[row.shard] = _served_model(row, blueprint, self._store.counts(row.shard))
                 model.saved = model.caught = model.seq
                 self._name_columns(model)
                 _link(model, row.resolved, by_shard.values())
-            model.blueprint, model.past = blueprint, eras(row.resolved)
+            model.blueprint, model.past = blueprint, settings_epochs(row.resolved)
             model.archived_at, (model.name, model.part) = row.archived_at, name_and_part(row.name)
-        self.by_shard, self.by_name = by_shard, gathered(by_shard.values())
+        self.by_shard, self.by_name = by_shard, models_by_name(by_shard.values())
 
-    def _name_columns(self, model: Served) -> None:
+    def _name_columns(self, model: ServedModel) -> None:
         if model.hashed is not None and model.blueprint.dim is not None:
             model.hashed = HashedNames.read(self._store, model.shard, model.blueprint.dim)
 
-    def known(self, name: str) -> Served:
+    def lookup(self, name: str) -> ServedModel:
         """The model of this name, as it is in memory."""
         if (model := self.by_name.get(name)) is None:
-            raise UnknownModel(f"there is no model {name!r}", "create it first: PUT /v1/models/NAME")
+            raise UnknownModel(f'there is no model "{name}"', f"create it first: PUT /v1/models/{name}")
         return model
 
-    def get(self, name: str, keys: Iterable[str | None] | None = None) -> Served:
+    def get(self, name: str, keys: Iterable[str | None] | None = None) -> ServedModel:
         """The model of this name; where others write too, it is entered, so that it is as it is.
 
         Of a model with several shards it is the first, and all are entered, or, if there are keys, only theirs.
         """
-        if (entrance := self.entrance) is None:
-            return self.known(name)
+        if (entrance := self.shard_access) is None:
+            return self.lookup(name)
         if name not in self.by_name:
-            entrance.look()
+            entrance.refresh()
         while True:
-            model = self.known(name)
-            entrance.enter(*(model.parts if keys is None else [model.of(key) for key in keys]))
+            model = self.lookup(name)
+            entrance.acquire(*(model.parts if keys is None else [model.shard_for(key) for key in keys]))
             if self.by_name.get(name) is model:  # nobody has given the name to another
                 return model
 
-    def hold(self, *models: Served) -> bool:
+    def acquire(self, *models: ServedModel) -> bool:
         """Enter the shards of models, where others write too; whether these wrote anything since."""
-        return self.entrance is not None and self.entrance.enter(*models)
+        return self.shard_access is not None and self.shard_access.acquire(*models)
 
-    def find(self, log: EventLog, id: str, allowed: str | None) -> tuple[DecisionRow, Served]:
+    def find(self, log: EventLog, id: str, allowed: str | None) -> tuple[DecisionRow, ServedModel]:
         """A decision and its model, which is entered; one of a model that may not be seen looks unknown."""
-        if self.entrance is not None and (row := self._store.decision(id)) is not None:
+        if self.shard_access is not None and (row := self._store.decision(id)) is not None:
             if row.shard not in self.by_shard:
-                self.entrance.look()
+                self.shard_access.refresh()
             model = self.by_shard.get(row.shard)
-            if model is not None and not self.entrance.enter(model) and model.seen_by(allowed):
+            if model is not None and not self.shard_access.acquire(model) and model.is_visible_to(allowed):
                 return row, model  # as it was read: nobody wrote since
         return find_decision(log, self.by_shard, id, allowed)
 
-    def settled(self, body: ModelBody) -> ModelBody:
+    def resolve_settings(self, body: ModelBody) -> ModelBody:
         """The settings, with what they leave to a champion."""
-        body = named(body)
+        body = normalize(body)
         if (champion := champion_of(body)) is not None:
             if (found := self.by_name.get(champion)) is None:
-                raise Impossible(f"there is no model {champion!r} to stand beside", "create it first")
-            body = filled(body, found)
+                raise Impossible(f"there is no model {json_text(champion)} to shadow or challenge", "create it first")
+            body = with_champion_defaults(body, found)
         if body.shards > 1 and not body.keyed:
             raise Impossible(
-                f"shards is {body.shards}, and the model has no keys to spread over them",
-                'leave shards out, or make the model with "keyed": true',
+                f"shards is {body.shards} and the model is not keyed",
+                'remove "shards", or add "keyed": true: shards divide the keys of a model',
             )
         return body
 
     def create(self, name: str, body: ModelBody, now: float) -> bool:
         """Make a model; False if it is there already, with the same settings."""
-        self._meet(name, champion_of(body))
-        body = self.settled(body)
+        self._acquire_existing(name, champion_of(body))
+        body = self.resolve_settings(body)
         content = canonical(body)
         if (old := self.by_name.get(name)) is not None:
             if old.archived_at is not None:
                 raise Conflict(
                     f"the model {name!r} is archived",
-                    "choose another name; or let it decide again (POST …:revive), or free its name (POST …:rename)",
+                    "choose another name, restore the model (POST …:revive), or rename it (POST …:rename)",
                 )
             if canonical(old.origin.body) != content:
-                raise Conflict(f"the model {name!r} has other settings", "choose another name, or send the same body")
+                raise Conflict(
+                    f'the model "{name}" exists with other settings', "choose another name, or send the same body"
+                )
             return False
         leader = champion_of(body)
-        blueprint = Blueprint(body) if leader is None else joined(name, body, self.by_name[leader])
-        self.begin(name, blueprint, now)
+        blueprint = Blueprint(body) if leader is None else blueprint_beside(name, body, self.by_name[leader])
+        self.add(name, blueprint, now)
         return True
 
-    def _meet(self, *names: str | None) -> None:
+    def _acquire_existing(self, *names: str | None) -> None:
         """Where others write too: enter those of these models that are there."""
-        if self.entrance is not None:
+        if self.shard_access is not None:
             if any(name not in self.by_name for name in names if name is not None):
-                self.entrance.look()
+                self.shard_access.refresh()
             for name in names:
                 if name is not None and name in self.by_name:
                     self.get(name)
 
-    def begin(self, name: str, blueprint: Blueprint, now: float) -> Served:
+    def add(self, name: str, blueprint: Blueprint, now: float) -> ServedModel:
         """Enter a new model; what was amended since its settings were made is amended here too."""
-        parts: list[Served] = []
+        parts: list[ServedModel] = []
         for row in row_names(name, blueprint.body.shards):
-            parts.append(model := self._enter(row, blueprint, now))
+            parts.append(model := self._add_shard(row, blueprint, now))
             model.parts = parts
-        told = told_of(blueprint, Terms.of(blueprint.body), blueprint.terms)
+        told = settings_diff(blueprint, LiveSettings.of(blueprint.body), blueprint.terms)
         if told["settings"] or told["labels"]:
-            content = codec.write({"changes": {}, "learn": serialization.encode(told)})
+            content = codec.encode({"changes": {}, "learn": serialization.encode(told)})
             for each in parts:
                 self._store.append(each.shard, "amended", now, content)
         self.by_name[name] = parts[0]
         return parts[0]
 
-    def _enter(self, row_name: str, blueprint: Blueprint, now: float) -> Served:
+    def _add_shard(self, row_name: str, blueprint: Blueprint, now: float) -> ServedModel:
         """Enter a new model, or one shard of it, with settings that were checked."""
-        content, found, (name, part) = canonical(blueprint.body), resolved(blueprint), name_and_part(row_name)
+        content, found, (name, part) = canonical(blueprint.body), resolved_settings(blueprint), name_and_part(row_name)
         if (leader := champion_of(blueprint.body)) is not None and leader in self.by_name:
             found["leader"] = self.by_name[leader].parts[part].id  # names may change, once it is archived
         row = self._store.create(row_name, content, found, now)
-        if self.entrance is not None:
-            self.entrance.made(row.shard)
+        if self.shard_access is not None:
+            self.shard_access.add_new(row.shard)
         told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
         if row_name != name:
             told["shard"] = part
-        self._store.append(row.shard, "created", now, codec.write(told))
-        model = _served(row, blueprint, self._store.counts(row.shard))
+        self._store.append(row.shard, "created", now, codec.encode(told))
+        model = _served_model(row, blueprint, self._store.counts(row.shard))
         _link(model, found, self.by_shard.values())
         self.by_shard[row.shard] = model
-        self._undo.note(self._leave, name, row.shard)
+        self._undo.push(self._remove, name, row.shard)
         return model
 
-    def put(self, model: Served, blueprint: Blueprint, past: tuple[Era, ...]) -> None:
+    def replace_settings(self, model: ServedModel, blueprint: Blueprint, past: tuple[SettingsEpoch, ...]) -> None:
         """Go by other settings; ``past`` are those that it had before."""
-        self._undo.note(setattr, model, "blueprint", model.blueprint)
-        self._undo.note(setattr, model, "past", model.past)
+        self._undo.push(setattr, model, "blueprint", model.blueprint)
+        self._undo.push(setattr, model, "past", model.past)
         model.blueprint, model.past = blueprint, past
         self._rows.pop(model.id, None)
         leader = {"leader": model.leader.id} if model.leader is not None else {}
-        self._store.amend(model.id, _whole(blueprint, past) | leader)
+        self._store.amend(model.id, _resolved_with_past(blueprint, past) | leader)
 
     def archive(self, name: str, now: float) -> None:
         """No more decisions; the log stays."""
@@ -227,7 +236,7 @@ class Models:
                 self._rows.pop(model.id, None)
                 self._store.append(model.shard, "archived", now, None)
                 model.archived_at = now
-                self._undo.note(setattr, model, "archived_at", None)
+                self._undo.push(setattr, model, "archived_at", None)
 
     def revive(self, name: str, now: float) -> None:
         """An archived model decides again, and goes on where it was."""
@@ -238,41 +247,44 @@ class Models:
                 self._store.revive(model.id)
                 self._rows.pop(model.id, None)
                 self._store.append(model.shard, "revived", now, None)
-                self._undo.note(setattr, model, "archived_at", model.archived_at)
+                self._undo.push(setattr, model, "archived_at", model.archived_at)
                 model.archived_at = None
 
     def rename(self, name: str, to: str, now: float) -> None:
         """Give an archived model another name, so that its own is free."""
         model = self.get(name)
         if model.archived_at is None:
-            raise Conflict(f"the model {name!r} is at work", "apps know it by its name; archive it first, or copy it")
-        self._meet(to)
+            raise Conflict(
+                f'the model "{name}" is active',
+                "archive it before renaming it, or make a copy: apps call it by its name",
+            )
+        self._acquire_existing(to)
         if to in self.by_name:
-            raise Conflict(f"there is a model {to!r} already", "choose another name")
+            raise Conflict(f'a model "{to}" already exists', "choose another name")
         for part, row in zip(model.parts, row_names(to, len(model.parts)), strict=True):
             self._store.rename(part.id, row)
             self._rows.pop(part.id, None)
-            self._store.append(part.shard, "renamed", now, codec.write({"from": name, "to": to}))
-        self._call(model, to)
-        self._undo.note(self._call, model, name)
+            self._store.append(part.shard, "renamed", now, codec.encode({"from": name, "to": to}))
+        self._set_name(model, to)
+        self._undo.push(self._set_name, model, name)
 
-    def _call(self, model: Served, name: str) -> None:
+    def _set_name(self, model: ServedModel, name: str) -> None:
         """Know a model by another name."""
         del self.by_name[model.name]
         for part in model.parts:
             part.name = name
         self.by_name[name] = model
 
-    def _leave(self, name: str, shard: int) -> None:
+    def _remove(self, name: str, shard: int) -> None:
         self.by_name.pop(name, None)
         model = self.by_shard.pop(shard)
         if model.leader is not None:
             model.leader.followers.remove(model)
-        self.undone(model)
+        self.on_undone(model)
 
 
-def resolved(blueprint: Blueprint) -> dict[str, Any]:
-    """What is recorded with a model beside its body: what was left open there and settled when it was made."""
+def resolved_settings(blueprint: Blueprint) -> dict[str, Any]:
+    """Settings that the body left open and that were resolved when the model was created, for its row."""
     return {
         "learner": blueprint.kind,
         "settings": blueprint.record(),
@@ -282,10 +294,10 @@ def resolved(blueprint: Blueprint) -> dict[str, Any]:
     }
 
 
-def _whole(blueprint: Blueprint, past: tuple[Era, ...]) -> dict[str, Any]:
-    """The same with the settings that it had before, if another model was promoted into its place."""
+def _resolved_with_past(blueprint: Blueprint, past: tuple[SettingsEpoch, ...]) -> dict[str, Any]:
+    """Resolved settings with the earlier ones, if another model was promoted into this one."""
     if not past:
-        return resolved(blueprint)
+        return resolved_settings(blueprint)
     before = [
         _with_body(era.blueprint) | {"until": era.until, "version": era.version, "by": era.by, "source": era.source}
         for era in past
@@ -294,14 +306,14 @@ def _whole(blueprint: Blueprint, past: tuple[Era, ...]) -> dict[str, Any]:
 
 
 def _with_body(blueprint: Blueprint) -> dict[str, Any]:
-    return resolved(blueprint) | {"body": msgspec.json.decode(canonical(blueprint.body))}
+    return resolved_settings(blueprint) | {"body": msgspec.json.decode(canonical(blueprint.body))}
 
 
-def eras(found: dict[str, Any]) -> tuple[Era, ...]:
+def settings_epochs(found: dict[str, Any]) -> tuple[SettingsEpoch, ...]:
     """The settings that a model had before its present ones, from what is recorded with it."""
     return tuple(
-        Era(
-            recorded(msgspec.convert(each["body"], ModelBody), each),
+        SettingsEpoch(
+            recorded_blueprint(msgspec.convert(each["body"], ModelBody), each),
             each["until"],
             each["version"],
             each["by"],
@@ -311,39 +323,39 @@ def eras(found: dict[str, Any]) -> tuple[Era, ...]:
     )
 
 
-def recorded(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
+def recorded_blueprint(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
     """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
     if found is not None and "body" in found:
         body = msgspec.convert(found["body"], ModelBody)
     settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
     if settings is not None:
         shared = msgspec.convert((found or {}).get("shared", {}), Shared)
-        return Blueprint.recorded(body, settings, read(found, body), guarded=guarded, shared=shared)
+        return Blueprint.from_record(body, settings, read_live_settings(found, body), guarded=guarded, shared=shared)
     blueprint = Blueprint(body)
     blueprint.guarded = guarded
     return blueprint
 
 
-def served(reading: Reading) -> list[Served]:
+def load_models(reading: StoreReader) -> list[ServedModel]:
     """The models of a store, in the order of their making, each shard of theirs, without their learners."""
-    found: list[Served] = []
+    found: list[ServedModel] = []
     for row in reading.models():
         try:
-            blueprint = recorded(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
-            found.append(model := _served(row, blueprint, reading.counts(row.shard)))
-            model.past = eras(row.resolved)
+            blueprint = recorded_blueprint(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
+            found.append(model := _served_model(row, blueprint, reading.counts(row.shard)))
+            model.past = settings_epochs(row.resolved)
         except SmidgenError:
             raise
         except (*UNREADABLE, *FOREIGN) as error:
-            raise StorageFailed(f"the settings of the model {row.name!r} cannot be read: {error}", RESTORE) from error
+            raise StorageFailed(f'the settings of the model "{row.name}" cannot be read: {error}', RESTORE) from error
         _link(model, row.resolved, found)
-    gathered(found)
+    models_by_name(found)
     return found
 
 
-def gathered(models: Iterable[Served]) -> dict[str, Served]:
+def models_by_name(models: Iterable[ServedModel]) -> dict[str, ServedModel]:
     """The first shard of each model by its name, those of one model made known to one another."""
-    found: dict[str, list[Served]] = {}
+    found: dict[str, list[ServedModel]] = {}
     for model in sorted(models, key=lambda each: each.part):
         found.setdefault(model.name, []).append(model)
     for parts in found.values():
@@ -352,7 +364,7 @@ def gathered(models: Iterable[Served]) -> dict[str, Served]:
     return {name: parts[0] for name, parts in found.items()}
 
 
-def _link(model: Served, found: dict[str, Any], models: Iterable[Served]) -> None:
+def _link(model: ServedModel, found: dict[str, Any], models: Iterable[ServedModel]) -> None:
     """Let a model know the champion that it stands beside, and that one it."""
     if (id := found.get("leader")) is None:
         return
@@ -361,10 +373,10 @@ def _link(model: Served, found: dict[str, Any], models: Iterable[Served]) -> Non
         leader.followers.append(model)
 
 
-def _served(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> Served:
+def _served_model(row: ModelRow, blueprint: Blueprint, counts: Counts | None) -> ServedModel:
     hashed = blueprint.loop.vectors.hashed and blueprint.dim is not None
     name, part = name_and_part(row.name)
-    return Served(
+    return ServedModel(
         row.id,
         name,
         row.shard,
@@ -387,22 +399,27 @@ def catalogue() -> dict[str, Any]:
     return {name: [_entry(each, loop) for each in _sorted(loop)] for name, loop in loops.items()}
 
 
-def described() -> dict[str, Any]:
+def describe_loops() -> dict[str, Any]:
     """The loops as they describe themselves: what may come back, and examples with the recommended learner."""
     return {
-        name: {**loop.description(), "example": _example(loop), "back": _back(loop), "settings": _body_settings()}
+        name: {
+            **loop.description(),
+            "example": _example(loop),
+            "back": _feedback_kinds(loop),
+            "settings": _body_settings(),
+        }
         for name, loop in loops.items()
     }
 
 
 def first_learner(loop: type[Loop], feedback: str | None = None) -> str | None:
     """The learner to begin with, if any serves the loop."""
-    names = fitting(loop.name)
+    names = learners_for(loop.name)
     return _recommended(loop, feedback) or (names[0] if names else None)
 
 
 def _recommended(loop: type[Loop], feedback: str | None) -> str | None:
-    names = fitting(loop.name)
+    names = learners_for(loop.name)
     wanted = (feedback,) if feedback is not None else (None, *loop.kinds.values())
     for served, kind in itertools.product((loop.name, *loop.served_by), wanted):
         try:
@@ -414,19 +431,19 @@ def _recommended(loop: type[Loop], feedback: str | None) -> str | None:
     return None
 
 
-def _back(loop: type[Loop]) -> list[dict[str, Any]]:
-    """What may come back, the usual first, each with the learner to begin with and the settings that go with it."""
+def _feedback_kinds(loop: type[Loop]) -> list[dict[str, Any]]:
+    """Kinds of feedback of a loop, the default first, each with its recommended learner and settings."""
     first = {field: body for _, body in loop.example.feedback for field in body}
     found: dict[str, dict[str, Any]] = {}
     order = [str(kind) for kind in USUAL.get(loop.name, ())]
     fields = sorted(loop.kinds.items(), key=lambda item: order.index(item[1]) if item[1] in order else len(order))
     for field, kind in fields:
         learner = _recommended(loop, kind) or next(
-            (name for name in fitting(loop.name) if kind in cards[name].kinds), None
+            (name for name in learners_for(loop.name) if kind in cards[name].kinds), None
         )
         if kind in found or learner is None:
             continue
-        told = loop.words.back.get(kind) or Back(title=kind[0].upper() + kind[1:])
+        told = loop.words.back.get(kind) or FeedbackKind(title=kind[0].upper() + kind[1:])
         found[kind] = {
             "feedback": str(kind),
             "title": told.title,
@@ -453,7 +470,7 @@ def _body_settings() -> list[str]:
 
 def _sorted(loop: type[Loop]) -> list[str]:
     first = first_learner(loop)
-    return sorted(fitting(loop.name), key=lambda name: (name != first, name))
+    return sorted(learners_for(loop.name), key=lambda name: (name != first, name))
 
 
 def _entry(name: str, loop: type[Loop]) -> dict[str, Any]:
@@ -493,7 +510,7 @@ def _example(loop: type[Loop]) -> dict[str, Any]:
     return {**told, "model": model}
 
 
-class Entrance:
+class ShardAccess:
     """Takes shards for the batch that is open, and keeps the memory of this worker true to what others wrote.
 
     Parameters
@@ -509,7 +526,9 @@ class Entrance:
         The shards that the latest command has asked for: who was told that one is taken begins with all of them.
     """
 
-    def __init__(self, store: Store, models: Models, events: EventLog, learners: LearnerCache, recent: Recent) -> None:
+    def __init__(
+        self, store: Store, models: Models, events: EventLog, learners: LearnerCache, recent: OpenDecisions
+    ) -> None:
         self._store = store
         self._models = models
         self._events = events
@@ -521,22 +540,22 @@ class Entrance:
         self.number = -1  #: the catalogue's, when the rows of the models were last read
 
     def holds(self, shard: int) -> bool:
-        """Whether the open batch holds a shard."""
+        """Check whether the open batch holds a shard."""
         return shard in self._held
 
-    def mark(self) -> tuple[frozenset[int], int]:
+    def savepoint(self) -> tuple[frozenset[int], int]:
         """A command begins: the shards that are held, and the catalogue's number."""
         self.wanted = set()
         return frozenset(self._held), self.number
 
-    def back(self, mark: tuple[frozenset[int], int]) -> None:
+    def rollback_to_savepoint(self, mark: tuple[frozenset[int], int]) -> None:
         """The command is undone: what it took may be another's by now, and a number that it made another's too."""
         self._held &= mark[0]
         self.number = mark[1]
 
-    def look(self, number: int | None = None) -> bool:
+    def refresh(self, number: int | None = None) -> bool:
         """Read the rows of models and tokens anew if somebody has changed any; whether that is so."""
-        if (number := self._store.catalogue() if number is None else number) <= self.number:
+        if (number := self._store.catalogue_number() if number is None else number) <= self.number:
             return False
         self._models.refresh()
         self.tokens = self._store.tokens()
@@ -545,34 +564,34 @@ class Entrance:
 
     def begin(self, wanted: set[int]) -> None:
         """Take shards that a command could not have in the last batch, while none is held: this may wait."""
-        self.look()
+        self.refresh()
         shards = sorted(shard for shard in wanted if shard in self._models.by_shard)
         if shards:
-            self._take(shards)
+            self._acquire_shards(shards)
 
-    def expect(self, wanted: Sequence[tuple[str | None, Sequence[str]]]) -> None:
+    def prefetch(self, wanted: Sequence[tuple[str | None, Sequence[str]]]) -> None:
         """Take what commands will be about, as far as that is known: the model's name of each, and its decisions.
 
         It waits for what the first one wants, if nothing is held; of the rest, what is free is taken.
         """
-        named: list[list[int | str]] = [[*self._alone(name), *about] for name, about in wanted]
+        named: list[list[int | str]] = [[*self._shards_of_any_command(name), *about] for name, about in wanted]
         if named:
-            self._store.expect(named[0], [each for one in named[1:] for each in one])
+            self._store.prefetch(named[0], [each for one in named[1:] for each in one])
 
-    def _alone(self, name: str | None) -> list[int]:
+    def _shards_of_any_command(self, name: str | None) -> list[int]:
         """The shards that any command about a model takes; which of several it takes, its key will say."""
         model = self._models.by_name.get(name or "")
         return sorted(_family(model)) if model is not None and len(model.parts) == 1 else []
 
-    def enter(self, *models: Served) -> bool:
+    def acquire(self, *models: ServedModel) -> bool:
         """Take the shards of models and of those that stand beside them; whether there was news in any."""
         news = False
         while new := sorted({shard for model in models for shard in _family(model)} - self._held):
             self.wanted.update(new)
-            news |= self._take(new)
+            news |= self._acquire_shards(new)
         return news
 
-    def made(self, shard: int) -> None:
+    def add_new(self, shard: int) -> None:
         """A shard that the open batch has made is its own."""
         self._held.add(shard)
 
@@ -586,29 +605,29 @@ class Entrance:
                     model.caught = model.seq
         self._held.clear()
 
-    def _take(self, shards: list[int]) -> bool:
-        self._store.enter(*shards)
+    def _acquire_shards(self, shards: list[int]) -> bool:
+        self._store.acquire(*shards)
         self._held.update(shards)
-        self.look()  # whoever makes a model beside another holds that one's shard: this is how it becomes known
-        news = [self._heed(self._models.by_shard[shard]) for shard in shards]
+        self.refresh()  # whoever makes a model beside another holds that one's shard: this is how it becomes known
+        news = [self._sync(self._models.by_shard[shard]) for shard in shards]
         return any(news)
 
-    def _heed(self, model: Served) -> bool:
+    def _sync(self, model: ServedModel) -> bool:
         """Heed what others wrote since; whether there was any."""
         if (seq := model.seq) == model.caught:
             return False
         model.others = seq
-        if seq < model.caught or not self._store.kinds(model.shard, model.caught) <= ORDINARY:
-            self._renew(model)
+        if seq < model.caught or not self._store.event_types(model.shard, model.caught) <= ORDINARY:
+            self._evict(model)
         elif model.hashed is not None:
             model.hashed.follow(self._store, model.shard, model.caught)
         model.caught = seq
         return True
 
-    def _renew(self, model: Served) -> None:
+    def _evict(self, model: ServedModel) -> None:
         """Let go of all that is in memory of a model whose past, or whose settings, others changed."""
-        self._learners.leave_all(model.shard)
-        self._events.let_go(model)
+        self._learners.evict_shard(model.shard)
+        self._events.evict(model)
         self._recent.clear()
         model.scaled.clear()
         model.rewritten += 1
@@ -616,7 +635,7 @@ class Entrance:
             model.hashed = HashedNames.read(self._store, model.shard, model.blueprint.dim)
 
 
-def _family(model: Served) -> set[int]:
+def _family(model: ServedModel) -> set[int]:
     """A model with its champion, and with all that stand beside that one and still decide."""
     first = model.leader if model.leader is not None else model
-    return {model.shard, first.shard, *(each.shard for each in first.beside)}
+    return {model.shard, first.shard, *(each.shard for each in first.arms)}

@@ -26,11 +26,11 @@ from smidgen.learners.pipeline import (
     unwrap,
     vectorizer_of,
 )
-from smidgen.service.engine.blueprint import begun, labels_of
+from smidgen.service.engine.blueprint import fresh_learner, new_labels_of
 from smidgen.service.log import codec
 from smidgen.service.log.events import ERASED, KEPT, REWINDS, Event
-from smidgen.service.loops.evaluator import Lesson
-from smidgen.service.storage.protocol import History
+from smidgen.service.loops.evaluator import TrainingSignal
+from smidgen.service.storage.protocol import LogReader
 
 # What events say of records, as the learners of keys take it: rows, with new names where the log says they went.
 
@@ -40,8 +40,8 @@ NOWHERE: Places = ([], [])
 TELLING = ("feedback", "expired", "taught")
 
 
-class Change(NamedTuple):
-    """What an event says that changed the weights of a key, all that its learner and its group take of it.
+class LearningEvent(NamedTuple):
+    """An event that changes the weights of a key, as its learner and the shared state of its model apply it.
 
     Attributes
     ----------
@@ -59,52 +59,60 @@ class Change(NamedTuple):
 
     type: str
     decision: Decision | None
-    told: Any
+    learner_input: Any
     places: Any = None
     names: Carried = ()
 
 
-def read(reader: Learner, event: Event, made: Event | None) -> Change:
-    """What an event that changes weights says; the learner reads the record of its decision."""
+def read_event(reader: Learner, event: Event, made: Event | None) -> LearningEvent:
+    """Read an event that changes weights; the learner decodes the record of its decision."""
     decision: Decision | None = None
     names: Carried = ()
     if made is not None and event.type not in REWINDS:
         body = codec.read_decision(made.body, made.seq)
-        decision, names = codec.recall(reader, body.record, made.seq), codec.carried(body.shared, made.seq)
+        decision, names = (
+            codec.decode_decision(reader, body.record, made.seq),
+            codec.carried_names(body.shared, made.seq),
+        )
     if event.type in ("feedback", "expired"):
         heard = codec.read_feedback(event.body, event.seq)
-        return Change(event.type, decision, codec.read_value(heard.learn, event.seq), heard.places, names)
-    told = codec.read_told(event)
+        decision = None if decision is None else codec.as_learnt(decision, heard.row, event.seq)
+        names = [*names, *(heard.names or ())]
+        return LearningEvent(event.type, decision, codec.read_value(heard.learn, event.seq), heard.places, names)
+    told = codec.read_learner_input(event)
     fields = codec.read_fields(event.body, event.seq) if event.type == "taught" else {}
-    return Change(event.type, decision, told, fields.get("places"), names or codec.carried(fields, event.seq))
+    decision = None if decision is None else codec.as_learnt(decision, fields.get("row"), event.seq)
+    return LearningEvent(
+        event.type, decision, told, fields.get("places"), [*names, *codec.carried_names(fields, event.seq)]
+    )
 
 
-def records_of(change: Change) -> Iterator[tuple[Any, Any, Carried]]:
-    """What an event tells of records: each as it was encoded, where its new names went, and names told again."""
-    told = change.told
+def records_of(change: LearningEvent) -> Iterator[tuple[Any, Any, Carried]]:
+    """List the records of an event: each as encoded, the places of its new names, and names told again."""
+    told = change.learner_input
     if change.type not in TELLING:
         return
-    if isinstance(told, Lesson) and told.by_itself:
+    if isinstance(told, TrainingSignal) and told.is_standalone:
         if told.answer is not None:
             yield told.context, change.places, ()  # the names of its decision may be of another table
-    elif change.type == "taught" and not isinstance(told, Lesson):
+    elif change.type == "taught" and not isinstance(told, TrainingSignal):
         for (context, _), places in zip(told, change.places or [None] * len(told), strict=True):
             yield context, places, change.names
     elif change.decision is not None:
         yield change.decision.context, change.places, change.names
 
 
-def told_to(learner: Learner, change: Change) -> tuple[Decision | None, Any]:
+def as_learner_input(learner: Learner, change: LearningEvent) -> tuple[Decision | None, Any]:
     """The decision and what is told of it, or the examples, as the learner takes them.
 
     A learner with a vectorizer of its own takes records; others take the rows made of them.
     """
-    decision, told = change.decision, change.told
+    decision, told = change.decision, change.learner_input
     if takes_records(learner) or change.type not in TELLING:
         return decision, told
-    if isinstance(told, Lesson):
+    if isinstance(told, TrainingSignal):
         where = change.places
-        if told.by_itself:  # its decision may be of other settings, and the places are not of that
+        if told.is_standalone:  # its decision may be of other settings, and the places are not of that
             if isinstance(told.context, Encoded):
                 told = replace(told, context=as_context(told.context, columns_of(told.context, where)))
             return None, told
@@ -114,14 +122,14 @@ def told_to(learner: Learner, change: Change) -> tuple[Decision | None, Any]:
         return decision, told
     if change.type == "taught":
         given = zip(told, change.places or [None] * len(told), strict=True)
-        return decision, [example(context, answer, places) for (context, answer), places in given]
+        return decision, [as_example(context, answer, places) for (context, answer), places in given]
     if decision is None or not isinstance(decision.context, Encoded):
         return decision, told
     encoded = decision.context
     return on_columns(learner, decision, columns_of(encoded, change.places)), by_position(told, encoded)
 
 
-def example(context: Any, answer: Any, places: Any) -> tuple[Any, Any]:
+def as_example(context: Any, answer: Any, places: Any) -> tuple[Any, Any]:
     """An example of a log as a learner of rows takes it."""
     if not isinstance(context, Encoded):
         return context, answer
@@ -133,13 +141,13 @@ def columns_of(encoded: Encoded, places: Any) -> NDArray[np.uint32]:
     return encoded.columns_at(places_in(encoded, places))
 
 
-def begin(learner: Learner, start: bytes | None) -> None:
+def start_learner(learner: Learner, start: bytes | None) -> None:
     """Let a fresh learner begin with what the log says."""
     if start is not None:
         learner.start_from(saving.read_start(start, learner.start()))
 
 
-class Begun(NamedTuple):
+class KeyStart(NamedTuple):
     """Where a key begins.
 
     Attributes
@@ -154,7 +162,7 @@ class Begun(NamedTuple):
     start: bytes | None = None
 
 
-def find_begun(events: Iterable[Event], again: Any) -> Begun:
+def find_key_start(events: Iterable[Event], again: Any) -> KeyStart:
     """Where a key begins, by its events in their order.
 
     Parameters
@@ -168,28 +176,28 @@ def find_begun(events: Iterable[Event], again: Any) -> Begun:
         if event.type == "decision":
             body = codec.read_decision(event.body, event.seq)
             if not again(body.model_version):
-                return Begun(event.seq, (body.shared or {}).get("start"))
+                return KeyStart(event.seq, (body.shared or {}).get("start"))
         elif event.type == "taught":
             fields = codec.read_fields(event.body, event.seq)
             if not again((event.made or 1) - 1):
-                return Begun(event.seq, fields.get("start"))
+                return KeyStart(event.seq, fields.get("start"))
         elif event.type == "imported" and not again((event.made or 1) - 1):
-            return Begun(event.seq)
-    return Begun()
+            return KeyStart(event.seq)
+    return KeyStart()
 
 
 def places_in(encoded: Encoded, places: Any) -> list[int]:
     """The places that a log gives to the new names of what was encoded."""
     ids = list((places or NOWHERE)[0])
     if len(ids) != len(encoded.names):
-        raise InvalidRecord("a log does not say where the names of a record went", "give all of the log")
+        raise InvalidRecord("the log lacks the columns of a record's names", "use the whole log")
     return ids
 
 
 # Which events of a log count no more, because later ones took them back, and what stays of them all the same.
 
 
-class Rewind(NamedTuple):
+class UndoEvent(NamedTuple):
     """An event that takes back.
 
     Attributes
@@ -218,28 +226,28 @@ class Rewind(NamedTuple):
         return self.by if self.type == "rolled_back" else self.version
 
 
-class Undone:
+class UndoneVersions:
     """The versions whose events count no more, because later ones took them back.
 
     Parameters
     ----------
     rewinds
-        The events that take back, in order (`Rewind`). One that was itself taken back does nothing.
+        The events that take back, in order (`UndoEvent`). One that was itself taken back does nothing.
 
     Examples
     --------
-    >>> from smidgen.service.engine.replay import Undone
-    >>> undone = Undone([("retracted", 6, 2), ("rolled_back", 9, 4), ("retracted", 10, 3)])
+    >>> from smidgen.service.engine.replay import UndoneVersions
+    >>> undone = UndoneVersions([("retracted", 6, 2), ("rolled_back", 9, 4), ("retracted", 10, 3)])
     >>> [version for version in range(1, 11) if version in undone]
     [3, 5, 6, 7, 8, 9]
-    >>> undone.spoils(2), undone.spoils(4), undone.spoils(10)
+    >>> undone.is_stale(2), undone.is_stale(4), undone.is_stale(10)
     (False, True, False)
     """
 
     def __init__(self, rewinds: Iterable[tuple[str, int, int] | tuple[str, int, int, bool]] = ()) -> None:
-        given = [Rewind(*each) for each in rewinds]
+        given = [UndoEvent(*each) for each in rewinds]
         self._lost = [each for each in given if not each.keeps]
-        self._count: list[Rewind] = []
+        self._count: list[UndoEvent] = []
         for each in reversed(given):
             if each.by not in self:
                 self._count.append(each)
@@ -247,24 +255,24 @@ class Undone:
     def __contains__(self, version: int) -> bool:
         return bool(self._count) and any(each.first <= version <= each.last for each in self._count)
 
-    def begins_anew(self, version: int) -> bool:
-        """Whether a key that began at this version begins anew, since a rollback took back what it began with."""
+    def restarts_key(self, version: int) -> bool:
+        """Check whether a key that began at this version begins anew, since a rollback took back what it began with."""
         return any(each.first <= version < each.by for each in self._count if each.type == "rolled_back")
 
-    def spoils(self, version: int) -> bool:
-        """Whether a state of this version holds something that was taken back later."""
+    def is_stale(self, version: int) -> bool:
+        """Check whether a state of this version holds something that was taken back later."""
         return any(each.first <= version < each.by for each in self._count)
 
-    def keeps(self, version: int) -> bool:
-        """Whether names that the event of a version told keep their columns, though it was taken back."""
+    def keeps_names(self, version: int) -> bool:
+        """Check whether names that the event of a version told keep their columns, though it was taken back."""
         return version in self and not any(each.first <= version <= each.last for each in self._lost)
 
-    def until(self, version: int) -> int:
+    def undone_by(self, version: int) -> int:
         """The version that took this one back."""
         return max(each.by for each in self._count if each.first <= version <= each.last)
 
 
-class Kept:
+class KeptNames:
     """Which events that were taken back still tell names of features, asked in the order of the log.
 
     A decision that is open, or counts, may stand on columns whose names such an event told. What was taken back
@@ -276,42 +284,42 @@ class Kept:
         What was taken back.
     """
 
-    def __init__(self, undone: Undone) -> None:
+    def __init__(self, undone: UndoneVersions) -> None:
         self._undone = undone
         self._elsewhere = 0  # up to this version another model's names were in force
 
     def has(self, type: str, version: int) -> bool:
-        """Whether the next event that was taken back, of this type and version, tells names that are kept."""
+        """Check whether the next event that was taken back, of this type and version, tells names that are kept."""
         if type == "promoted":
-            self._elsewhere = max(self._elsewhere, self._undone.until(version))
-        return version > self._elsewhere and self._undone.keeps(version)
+            self._elsewhere = max(self._elsewhere, self._undone.undone_by(version))
+        return version > self._elsewhere and self._undone.keeps_names(version)
 
 
-def rewinds(reading: History, shard: int) -> list[Rewind]:
+def read_undo_events(reading: LogReader, shard: int) -> list[UndoEvent]:
     """The events of a shard that take back."""
-    return [_rewind(event) for event in reading.rewinds(shard)]
+    return [_to_undo_event(event) for event in reading.undo_events(shard)]
 
 
-def undone(reading: History, shard: int) -> Undone:
-    """What was taken back in the log of a shard."""
-    return Undone(rewinds(reading, shard))
+def read_undone(reading: LogReader, shard: int) -> UndoneVersions:
+    """Read which versions of a shard were undone."""
+    return UndoneVersions(read_undo_events(reading, shard))
 
 
-def brought_back(reading: History, shard: int, decision: str) -> int | None:
+def restored_version(reading: LogReader, shard: int, decision: str) -> int | None:
     """The version whose answer to a decision counts again, since a rollback undid its retraction; None if none does."""
-    mine = [_rewind(event) for event in reading.rewinds(shard) if event.decision == decision]
+    mine = [_to_undo_event(event) for event in reading.undo_events(shard) if event.decision == decision]
     if not mine:
         return None
-    gone = undone(reading, shard)
+    gone = read_undone(reading, shard)
     return next((each.version for each in reversed(mine) if each.by in gone and each.version not in gone), None)
 
 
-def _rewind(event: Event) -> Rewind:
+def _to_undo_event(event: Event) -> UndoEvent:
     fields = codec.read_fields(event.body, event.seq)
     version = fields.get("version")
     if not isinstance(version, int):
-        raise InvalidRecord(f"event {event.seq} takes back no version", "restore the database from a backup")
-    return Rewind(event.type, event.made or 0, version, fields.get("columns") == KEPT)
+        raise InvalidRecord(f"event {event.seq} rolls back to no version", "restore the database from a backup")
+    return UndoEvent(event.type, event.made or 0, version, fields.get("columns") == KEPT)
 
 
 # Weights are a fold over the log: what each kind of event does to a learner.
@@ -337,21 +345,21 @@ def step(*types: str) -> Callable[[Step], Step]:
 
 
 @step(*HEARD)
-def _heard(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+def _apply_feedback(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """A reaction, or the silence that stands for one; a lesson, if the decision was made by other settings."""
-    if isinstance(told, Lesson):
+    if isinstance(told, TrainingSignal):
         told.give(learner, None)
         return learner
     if decision is None:
-        raise InvalidRecord("it answers a decision that is not in the log", "give all of the log")
+        raise InvalidRecord("it is feedback for a decision that is not in the log", "use the whole log")
     learner.learn(learner.adopt(decision), told)  # its settings may have been amended since
     return learner
 
 
 @step("taught")
-def _taught(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+def _apply_examples(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """Examples whose answers are known, or what came of the decision that was shown in the place of the learner's."""
-    if isinstance(told, Lesson):
+    if isinstance(told, TrainingSignal):
         told.give(learner, None if decision is None else learner.adopt(decision))
         return learner
     for context, answer in told:
@@ -360,7 +368,7 @@ def _taught(learner: Learner, decision: Decision | None, told: Any, key: str | N
 
 
 @step("imported")
-def _imported(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+def _apply_import(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """A learner from elsewhere, in the place of the one that was there; what keys share is none of theirs."""
     if told is None:
         return learner
@@ -368,32 +376,32 @@ def _imported(learner: Learner, decision: Decision | None, told: Any, key: str |
 
 
 @step("amended")
-def _amended(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+def _apply_amendment(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """Other settings, more labels: what has been learnt stays. Settings that it does not have are another's."""
     accepted = {*inspect.signature(type(unwrap(learner))).parameters, *(["text"] if takes_records(learner) else [])}
     if settings := {name: value for name, value in told["settings"].items() if name in accepted}:
         learner = amended(learner, **settings)
     if told["labels"] is not None:
-        add_classes(learner, *labels_of(told))
+        add_classes(learner, *new_labels_of(told))
     return learner
 
 
 @step("promoted")
-def _promoted(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+def _apply_promotion(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
     """The learner of another model, or, of a key that has learnt nothing there, a fresh one with its settings."""
     if told["state"] is not None:
         return Learner.from_bytes(told["state"].tobytes(), "a promoted learner")
-    fresh = begun(told["settings"], key, guarded=told["guarded"])
-    return _amended(fresh, None, told["amended"], key)
+    fresh = fresh_learner(told["settings"], key, guarded=told["guarded"])
+    return _apply_amendment(fresh, None, told["amended"], key)
 
 
 @step(ERASED, *REWINDS)
-def _nothing(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
-    """What is erased is gone; what takes back is heeded by leaving out (`Undone`)."""
+def _apply_nothing(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+    """Apply nothing: the event is erased, or undoes others, which are left out (`UndoneVersions`)."""
     return learner
 
 
-def take(
+def apply_event(
     learner: Learner, type: str, seq: int, decision: Decision | None, told: Any, key: str | None = None
 ) -> Learner:
     """The learner after an event that changes weights: itself, or another one in its place.
@@ -413,18 +421,18 @@ def take(
     """
     if (known := STEPS.get(type)) is None:
         raise InvalidRecord(
-            f"event {seq} is of the type {type!r}, which changes weights, and this smidgen does not know how",
+            f"event {seq} has the type {type!r}, which changes weights and which this version does not know",
             "upgrade smidgen",
         )
     return known(learner, decision, told, key)
 
 
-def follow(
+def replay(
     learner: Learner,
     changes: Iterable[tuple[Event, Event | None]],
-    undone: Undone,
+    undone: UndoneVersions,
     key: str | None = None,
-    start: Begun | None = None,
+    start: KeyStart | None = None,
 ) -> tuple[Learner, int]:
     """Take events of the log, but for those that were taken back.
 
@@ -441,18 +449,18 @@ def follow(
     -------
     The learner, and the number of the last event, 0 if there was none.
     """
-    seq, size, kept = 0, 0, Kept(undone)
+    seq, size, kept = 0, 0, KeptNames(undone)
     together: list[tuple[Event, Event]] = []
     for event, made in changes:
         if start is not None and event.seq >= start.seq:  # the settings of that time are in force
-            begin(learner, start.start)
+            start_learner(learner, start.start)
             start = None
         seq = event.seq
         counts = event.made not in undone if event.made is not None else event.type == "amended"
         if event.made is not None and not counts and kept.has(event.type, event.made) and takes_records(learner):
-            learner = _all_heard(learner, together, key)
+            learner = _apply_all_feedback(learner, together, key)
             together, size = [], 0
-            keep(learner, read(learner, event, made))
+            keep_names(learner, read_event(learner, event, made))
         if not counts or event.type == ERASED:
             continue
         if made is not None and event.type in HEARD and start is None:
@@ -460,41 +468,41 @@ def follow(
             size += len(made.body or b"")
             if len(together) < TOGETHER and size < MOST:
                 continue
-        learner = _all_heard(learner, together, key)
+        learner = _apply_all_feedback(learner, together, key)
         together, size = [], 0
         if made is None or event.type not in HEARD or start is not None:
-            learner = _taken(learner, event, made, key)
-    learner = _all_heard(learner, together, key)
+            learner = _apply_stored(learner, event, made, key)
+    learner = _apply_all_feedback(learner, together, key)
     if start is not None:
-        begin(learner, start.start)
+        start_learner(learner, start.start)
     return learner, seq
 
 
-def _taken(learner: Learner, event: Event, made: Event | None, key: str | None) -> Learner:
+def _apply_stored(learner: Learner, event: Event, made: Event | None, key: str | None) -> Learner:
     """The learner after an event."""
-    decision, told = told_to(learner, read(learner, event, made))
-    return take(learner, event.type, event.seq, decision, told, key)
+    decision, told = as_learner_input(learner, read_event(learner, event, made))
+    return apply_event(learner, event.type, event.seq, decision, told, key)
 
 
-def _all_heard(learner: Learner, answers: Sequence[tuple[Event, Event]], key: str | None) -> Learner:
+def _apply_all_feedback(learner: Learner, answers: Sequence[tuple[Event, Event]], key: str | None) -> Learner:
     """The learner after answers, each with its decision: read together, and learnt in their order."""
     try:
         read = codec.read_answers(learner, answers) if len(answers) >= FEWEST else []
     except InvalidRecord:  # the verbs learn up to the one that is at fault
         read = []
-    pairs = [told_to(learner, Change("feedback", made, told, body.places)) for made, body, told in read]
-    if not pairs or any(isinstance(told, Lesson) for _, told in pairs):
+    pairs = [as_learner_input(learner, LearningEvent("feedback", made, told, body.places)) for made, body, told in read]
+    if not pairs or any(isinstance(told, TrainingSignal) for _, told in pairs):
         for event, made in answers:
-            learner = _taken(learner, event, made, key)
+            learner = _apply_stored(learner, event, made, key)
         return learner
     learner.learn_many(*zip(*pairs, strict=True))
     return learner
 
 
-def keep(learner: Learner, change: Change) -> None:
+def keep_names(learner: Learner, change: LearningEvent) -> None:
     """Let a learner of records know the names of what it had learnt and was taken back: they keep their columns."""
     if change.type == "imported":
-        other = vectorizer_of(_imported(learner, None, change.told, None))
+        other = vectorizer_of(_apply_import(learner, None, change.learner_input, None))
         learn_names(learner, names=other.known() if other is not None else ())
     for context, _, _ in records_of(change):
         learn_names(learner, context)

@@ -18,17 +18,17 @@ import msgspec
 from smidgen.errors import InvalidRecord
 from smidgen.learners import Learner
 from smidgen.service.engine import recovery
-from smidgen.service.engine.context import Commands
-from smidgen.service.engine.model import Served, names_in
-from smidgen.service.engine.recovery import first_of, read, state_of
-from smidgen.service.engine.replay import Undone, find_begun, follow, rewinds, undone
+from smidgen.service.engine.context import CommandHandler
+from smidgen.service.engine.model import ServedModel, names_in
+from smidgen.service.engine.recovery import initial_learner, latest_usable_snapshot, read_checkpoint
+from smidgen.service.engine.replay import UndoneVersions, find_key_start, read_undo_events, read_undone, replay
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import Busy
 from smidgen.service.log import codec
-from smidgen.service.log.base import RETAINED, Base, BaseState, Carried, state_digest
+from smidgen.service.log.checkpoint import RETAINED, CarriedDecision, Checkpoint, CheckpointState, state_digest
 from smidgen.service.log.events import ERASED, present_digest
 from smidgen.service.schemas import RetainedReply, ShardRetained
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Plan:
         How often the model's past had been changed then.
     """
 
-    base: Base
-    carried: tuple[Carried, ...]
+    base: Checkpoint
+    carried: tuple[CarriedDecision, ...]
     keys: tuple[str | None, ...]
     seen: int
     rewritten: int
 
 
 @dataclass
-class _Passed:
-    """What there is between the old base and the new one."""
+class _FoldedEvents:
+    """Summary of the events between the old checkpoint and the new one."""
 
     keys: set[str] = field(default_factory=set)
     amendments: list[bytes] = field(default_factory=list)
@@ -67,7 +67,7 @@ class _Passed:
     last: int = 0
 
 
-def planned(reading: Reading, model: Served, before: float, now: float) -> Plan | None:
+def plan_checkpoint(reading: StoreReader, model: ServedModel, before: float, now: float) -> Plan | None:
     """Where a base would be that has all events before a time under it; None if there are none.
 
     Parameters
@@ -80,36 +80,38 @@ def planned(reading: Reading, model: Served, before: float, now: float) -> Plan 
         Seconds since 1970.
     """
     shard, rewritten = model.shard, model.rewritten
-    counts, old = reading.counts(shard), reading.base(shard)
+    counts, old = reading.counts(shard), reading.checkpoint(shard)
     first, last = old.seq if old is not None else 0, counts.seq if counts is not None else 0
-    passed = _passed(reading, shard, first, last_before(reading, shard, first, last, before))
+    passed = _read_folded_events(reading, shard, first, last_before(reading, shard, first, last, before))
     seq = passed.last
     made = reading.event(shard, seq) if seq > first and passed.anything else None
     if made is None:
         return None
     version = reading.version_at(shard, seq)
-    reaching = [each.by for each in rewinds(reading, shard) if each.first <= version < each.by]
-    decisions, late = reading.under(shard, seq)
+    reaching = [each.by for each in read_undo_events(reading, shard) if each.first <= version < each.by]
+    decisions, late = reading.counts_up_to(shard, seq)
     body = _settings(reading, shard, old, passed)
-    base = Base(seq, version, made.chain, now, decisions, late, max([version, *reaching]), body)
+    base = Checkpoint(seq, version, made.chain, now, decisions, late, max([version, *reaching]), body)
     keys: tuple[str | None, ...] = (None,)
     if model.keyed:
-        known = {key for (key,) in reading.look("keys", shard, prefix="", limit=1 << 31)}
+        known = {key for (key,) in reading.query("keys", shard, prefix="", limit=1 << 31)}
         keys = tuple(sorted(known & passed.keys if not passed.amendments else known))
         keys = (*keys, None) if model.origin.grouped else keys  # what they share
-    carried = tuple(carry(reading, shard, reading.crossing(shard, seq, now, seq)))
+    carried = tuple(carried_over(reading, shard, reading.decisions_to_carry(shard, seq, now, seq)))
     return Plan(base, carried, keys, last, rewritten)
 
 
-def carry(reading: Reading, shard: int, seqs: list[int]) -> Iterator[Carried]:
+def carried_over(reading: StoreReader, shard: int, seqs: list[int]) -> Iterator[CarriedDecision]:
     """These decisions with the digests of their events."""
     for seq in seqs:
         if (event := reading.event(shard, seq)) is not None:
-            yield Carried(seq, present_digest(event))
+            yield CarriedDecision(seq, present_digest(event))
 
 
-def states(reading: Reading, model: Served, plan: Plan, progress: Progress) -> Iterator[BaseState]:
-    """What the learners are at a base, one after the other.
+def checkpoint_states(
+    reading: StoreReader, model: ServedModel, plan: Plan, progress: Progress
+) -> Iterator[CheckpointState]:
+    """Yield the states of the learners at a checkpoint.
 
     Parameters
     ----------
@@ -122,33 +124,35 @@ def states(reading: Reading, model: Served, plan: Plan, progress: Progress) -> I
     progress
         Told how far it is.
     """
-    gone, seq = undone(reading, model.shard), plan.base.seq
+    gone, seq = read_undone(reading, model.shard), plan.base.seq
     for count, key in enumerate(plan.keys):
         if progress.stopped:
             raise Busy("the service is stopping", "try again in a moment")
         if model.keyed and key is None:
-            content, number = recovery.at(reading, model, gone, seq).to_bytes(), 0
+            content, number = recovery.shared_state_at(reading, model, gone, seq).to_bytes(), 0
         else:
-            learner = _folded(reading, model, key, gone, seq, Progress(progress.what) if model.keyed else progress)
+            learner = _fold_to(reading, model, key, gone, seq, Progress(progress.what) if model.keyed else progress)
             number = reading.last_number(model.shard, key, seq)
             learner.reserve(number)
             content = learner.to_bytes()
-        yield BaseState(key, seq, number, state_digest(key, seq, number, content), content)
+        yield CheckpointState(key, seq, number, state_digest(key, seq, number, content), content)
         if model.keyed:
             progress.done, progress.of = count + 1, len(plan.keys)
 
 
-def _folded(reading: Reading, model: Served, key: str | None, gone: Undone, seq: int, progress: Progress) -> Learner:
+def _fold_to(
+    reading: StoreReader, model: ServedModel, key: str | None, gone: UndoneVersions, seq: int, progress: Progress
+) -> Learner:
     """A learner as it is after an event, all that was taken back until now left out."""
-    found, start = state_of(reading, model, key, gone, seq), None
-    learner, first, fresh = (*found, False) if found is not None else first_of(reading, model, key)
+    found, start = latest_usable_snapshot(reading, model, key, gone, seq), None
+    learner, first, fresh = (*found, False) if found is not None else initial_learner(reading, model, key)
     if fresh and key is not None and model.origin.shared_start is not None:
-        start = find_begun(reading.of_key(model.shard, key), gone.begins_anew)
+        start = find_key_start(reading.events_of_key(model.shard, key), gone.restarts_key)
     changes = progress.watch(reading.changes(model.shard, first, key), first, seq)
-    return follow(learner, changes, gone, key, start)[0]
+    return replay(learner, changes, gone, key, start)[0]
 
 
-def last_before(reading: Reading, shard: int, first: int, last: int, before: float) -> int:
+def last_before(reading: StoreReader, shard: int, first: int, last: int, before: float) -> int:
     """The last event before a time, by halving; the times of erased events are not known."""
     low, high = first, last + 1  # up to low all are older, from high on none
     while high - low > 1:
@@ -170,8 +174,8 @@ def last_before(reading: Reading, shard: int, first: int, last: int, before: flo
     return low
 
 
-def _passed(reading: Reading, shard: int, first: int, last: int) -> _Passed:
-    found, after = _Passed(last=first), first
+def _read_folded_events(reading: StoreReader, shard: int, first: int, last: int) -> _FoldedEvents:
+    found, after = _FoldedEvents(last=first), first
     while after < last:
         chunk = reading.events(shard, after, min(1000, last - after))
         for event in chunk:
@@ -189,15 +193,17 @@ def _passed(reading: Reading, shard: int, first: int, last: int) -> _Passed:
     return found
 
 
-def _settings(reading: Reading, shard: int, old: Base | None, passed: _Passed) -> bytes:
-    """What the first event said, and the amendments since."""
+def _settings(reading: StoreReader, shard: int, old: Checkpoint | None, passed: _FoldedEvents) -> bytes:
+    """Read the settings of the first event, and the amendments since."""
     told: dict[str, Any]
     if old is not None:
-        told = read(old)
+        told = read_checkpoint(old)
     else:
         created = reading.event(shard, 1)
         if created is None or created.type != "created":
-            raise InvalidRecord("the log does not begin with the model's settings", "restore it from a backup")
+            raise InvalidRecord(
+                "the first event of the log does not hold the model's settings", "restore it from a backup"
+            )
         told = codec.read_fields(created.body, 1)
     return msgspec.msgpack.encode(
         {
@@ -216,29 +222,29 @@ def _settings(reading: Reading, shard: int, old: Base | None, passed: _Passed) -
 STAGED, TIDIED = 64, 500
 
 
-class Retention(Commands):
+class RetentionHandler(CommandHandler):
     """The bases of all models."""
 
-    def stage(self, model: Served, plan: Plan, states: Sequence[BaseState], *, first: bool) -> None:
+    def stage(self, model: ServedModel, plan: Plan, states: Sequence[CheckpointState], *, first: bool) -> None:
         """Write states aside; the first ones drop what an attempt that failed has left.
 
         States that were folded before a key was forgotten are refused: nobody may come to erase them.
         """
-        self._models.hold(model)
+        self._models.acquire(model)
         _refuse_changed(model, plan)
         if first:
             self._store.unstage(model.shard)
         self._store.stage(model.shard, states)
 
-    def take(self, model: Served, plan: Plan) -> RetainedReply:
+    def handle(self, model: ServedModel, plan: Plan) -> RetainedReply:
         """Put a base in force whose states are staged."""
-        self._models.hold(model)
+        self._models.acquire(model)
         base = plan.base
         _refuse_changed(model, plan)
-        old = self._store.base(model.shard)
-        carried = self._carried(model, plan)
-        self._store.rebase(model.shard, base, carried, self._clock())
-        self._recent.clear()
+        old = self._store.checkpoint(model.shard)
+        carried = self._decisions_to_carry(model, plan)
+        self._store.write_checkpoint(model.shard, base, carried, self._clock())
+        self._open_decisions.clear()
         model.rewritten += 1
         return RetainedReply(
             base=base.seq,
@@ -248,20 +254,20 @@ class Retention(Commands):
             model_version=model.version,
         )
 
-    def nothing(self, model: Served) -> RetainedReply:
+    def unchanged_reply(self, model: ServedModel) -> RetainedReply:
         """There is nothing old enough."""
-        self._models.hold(model)
-        base = self._store.base(model.shard)
+        self._models.acquire(model)
+        base = self._store.checkpoint(model.shard)
         return RetainedReply(
             base=base.seq if base is not None else 0,
             base_version=base.version if base is not None else 0,
             folded=0,
-            kept=len(self._store.carried(model.shard)),
+            kept=len(self._store.carried_decisions(model.shard)),
             model_version=model.version,
         )
 
     @staticmethod
-    def together(shards: Sequence[RetainedReply]) -> RetainedReply:
+    def combined_reply(shards: Sequence[RetainedReply]) -> RetainedReply:
         """Where the log of a model begins, told from its shards."""
         if len(shards) == 1:
             return shards[0]
@@ -269,14 +275,14 @@ class Retention(Commands):
         sums = {name: sum(getattr(one, name) for one in each) for name in ShardRetained.__struct_fields__}
         return RetainedReply(shards=each, **sums)
 
-    def _carried(self, model: Served, plan: Plan) -> list[Carried]:
-        """What the plan carries, and what events that came since are about."""
+    def _decisions_to_carry(self, model: ServedModel, plan: Plan) -> list[CarriedDecision]:
+        """Decisions that the plan carries, and those that later events are about."""
         known = {kept.seq for kept in plan.carried}
-        later = self._store.crossing(model.shard, plan.base.seq, plan.base.at, plan.seen)
-        new = carry(self._store, model.shard, [seq for seq in later if seq not in known])
+        later = self._store.decisions_to_carry(model.shard, plan.base.seq, plan.base.at, plan.seen)
+        new = carried_over(self._store, model.shard, [seq for seq in later if seq not in known])
         return sorted([*plan.carried, *new])
 
 
-def _refuse_changed(model: Served, plan: Plan) -> None:
+def _refuse_changed(model: ServedModel, plan: Plan) -> None:
     if model.rewritten != plan.rewritten:
-        raise Busy(f"the past of {model.name!r} was changed meanwhile", "try again")
+        raise Busy(f'the log of "{model.name}" was changed at the same time', "try again")

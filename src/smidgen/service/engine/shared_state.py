@@ -22,22 +22,22 @@ from smidgen.features import Encoded, Vectorizer
 from smidgen.features.state import Carried, Places
 from smidgen.learners import Learner, saving
 from smidgen.learners.pipeline import RecordAdapter, add_classes, amended, as_context
-from smidgen.service.engine.blueprint import Blueprint, labels_of
+from smidgen.service.engine.blueprint import Blueprint, new_labels_of
 from smidgen.service.engine.replay import (
     NOWHERE,
     TELLING,
-    Change,
-    Kept,
-    Undone,
-    example,
+    KeptNames,
+    LearningEvent,
+    UndoneVersions,
+    as_example,
+    as_learner_input,
     places_in,
-    read,
+    read_event,
     records_of,
-    told_to,
 )
 from smidgen.service.log import codec
 from smidgen.service.log.events import ERASED, REWINDS, Event
-from smidgen.service.loops.evaluator import Lesson
+from smidgen.service.loops.evaluator import TrainingSignal
 
 # The mean of what the keys of a shard have learnt, in whole numbers: whoever leaves, leaves nothing behind.
 
@@ -45,7 +45,7 @@ from smidgen.service.loops.evaluator import Lesson
 STEP, LARGEST = 2.0**-24, 65_536.0
 
 
-class Mean:
+class ExactMean:
     """Sums of the keys' starts (`Learner.start`), and how many keys there are.
 
     The sums are of whole numbers. They depend on what the keys are now, not on how they came to it, to the last bit.
@@ -58,13 +58,13 @@ class Mean:
     Examples
     --------
     >>> import numpy as np
-    >>> from smidgen.service.engine.shared_state import Mean
-    >>> mean, fresh = Mean(), {"w": np.zeros(2)}
-    >>> mean.move(None, {"w": np.array([1.0, 0.5])})
-    >>> mean.move(None, {"w": np.array([3.0, 0.5])})
+    >>> from smidgen.service.engine.shared_state import ExactMean
+    >>> mean, fresh = ExactMean(), {"w": np.zeros(2)}
+    >>> mean.replace(None, {"w": np.array([1.0, 0.5])})
+    >>> mean.replace(None, {"w": np.array([3.0, 0.5])})
     >>> mean.values(fresh)["w"].tolist()
     [2.0, 0.5]
-    >>> mean.move({"w": np.array([3.0, 0.5])}, None)
+    >>> mean.replace({"w": np.array([3.0, 0.5])}, None)
     >>> mean.values(fresh)["w"].tolist()
     [1.0, 0.5]
     """
@@ -73,13 +73,13 @@ class Mean:
         self.sums: dict[str, NDArray[np.int64]] = {name: np.array(array) for name, array in (sums or {}).items()}
         self.keys = keys
 
-    def move(self, before: Mapping[str, NDArray[Any]] | None, after: Mapping[str, NDArray[Any]] | None) -> None:
+    def replace(self, before: Mapping[str, NDArray[Any]] | None, after: Mapping[str, NDArray[Any]] | None) -> None:
         """Let a key count as it is now in the place of what it was; None where it had, or has, learnt nothing."""
         for start, sign in ((before, -1), (after, 1)):
             if start is not None:
                 self.keys += sign
                 for name, array in start.items():
-                    self._add(name, sign * _whole(array))
+                    self._add(name, sign * _as_integers(array))
 
     def values(self, fresh: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
         """The mean, in the form of a fresh start; that, if there is no key."""
@@ -94,17 +94,17 @@ class Mean:
         known = self.sums.get(name)
         if known is None or known.shape != array.shape:  # labels were added
             wide = tuple(map(max, array.shape, known.shape)) if known is not None else array.shape
-            self.sums[name] = _widened(known, wide)
-            array = _widened(array, wide)
+            self.sums[name] = _widen(known, wide)
+            array = _widen(array, wide)
         self.sums[name] += array
 
 
-def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
+def _as_integers(array: NDArray[Any]) -> NDArray[np.int64]:
     out: NDArray[np.int64] = np.rint(np.clip(array, -LARGEST, LARGEST) / STEP).astype(np.int64)
     return out
 
 
-def _widened(array: NDArray[np.int64] | None, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def _widen(array: NDArray[np.int64] | None, shape: tuple[int, ...]) -> NDArray[np.int64]:
     out = np.zeros(shape, np.int64)
     if array is not None:
         out[tuple(slice(extent) for extent in array.shape)] = array
@@ -114,11 +114,11 @@ def _widened(array: NDArray[np.int64] | None, shape: tuple[int, ...]) -> NDArray
 KIND, STATE_VERSION = "Group", 1
 #: What a key that has learnt nothing knows of columns.
 NONE: NDArray[np.uint32] = np.empty(0, np.uint32)
-_HINT = "it is made anew from the log"
+_HINT = "it is rebuilt from the log"
 
 
-class Group:
-    """What the keys of a shard share.
+class SharedKeyState:
+    """State that the keys of a shard share: the table of names, and the mean of their weights.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Group:
             self.table = blueprint.features.fresh()
             self._front = RecordAdapter(blueprint.learner(None), blueprint.dim)
         self.pooled: Learner | None = blueprint.learner(None) if how == "pooled" else None
-        self.mean: Mean | None = Mean() if how == "mean" else None
+        self.mean: ExactMean | None = ExactMean() if how == "mean" else None
 
     # Deciding
 
@@ -152,12 +152,12 @@ class Group:
         """Let a key's learner decide; the decision, and the names that this key has not told yet."""
         if self.table is None or self._front is None:
             return learner.decide(context), ()
-        encoded = self._front.encode(self.table, context)
+        encoded = self._front.encode(self.table, context, deciding=True)
         made = learner.decide(as_context(encoded, self.table.planned(encoded)[1]))
         return structs.replace(made, context=encoded), self.table.carried(encoded, known)
 
     def start(self, learner: Learner) -> bytes | None:
-        """What a newcomer begins with, as its log says it; None if there is nothing to begin with."""
+        """Start of a new key, as its log records it; None if it starts from nothing."""
         fresh = learner.start() if self.pooled is not None or self.mean is not None else {}
         if self.pooled is not None:
             found: Mapping[str, NDArray[Any]] = self.pooled.start() if self.pooled.rounds else fresh
@@ -174,43 +174,51 @@ class Group:
         return self.places_of(decision.context)
 
     def places_of(self, context: Any) -> Places | None:
-        """The same of what was encoded."""
+        """Places of the new names of an encoded context; None if it has none."""
         if self.table is None or not isinstance(context, Encoded) or not context.names:
             return None
         return self.table.places(context, self.table.planned(context)[0])
 
-    def carried(self, context: Any, known: NDArray[np.uint32]) -> Carried:
+    def carried_names(self, context: Any, known: NDArray[np.uint32]) -> Carried:
         """Names of what was encoded that a key has not told yet."""
         return self.table.carried(context, known) if self.table is not None and isinstance(context, Encoded) else ()
 
     def encode(self, context: Any) -> Any:
         """An example as a log keeps it."""
-        return context if self.table is None or self._front is None else self._front.encode(self.table, context)
+        if self.table is None or self._front is None:
+            return context
+        return self._front.encode(self.table, context).settled()
 
-    def take(self, change: Change) -> None:
+    def again(self, encoded: Encoded) -> Encoded:
+        """What was encoded, by the names and statistics known now, as it is to be learnt."""
+        if self.table is None or self._front is None:
+            return encoded.settled()
+        return self._front.again(self.table, encoded)
+
+    def apply(self, change: LearningEvent) -> None:
         """Take what a key has learnt."""
-        told = change.told
+        told = change.learner_input
         if change.type not in TELLING:
             return
         for table, context, places, names in self._records(change):
             table.absorb_at(context, places, names)
-        if change.type == "taught" and not isinstance(told, Lesson):
+        if change.type == "taught" and not isinstance(told, TrainingSignal):
             for (context, answer), places in zip(told, change.places or [None] * len(told), strict=True):
                 self._teach(context, answer, places)
-        elif isinstance(told, Lesson) and told.by_itself:
+        elif isinstance(told, TrainingSignal) and told.is_standalone:
             if told.answer is not None:
                 self._teach(told.context, told.answer, change.places)
         elif change.decision is not None:
             self._learn(change)
 
-    def keep(self, change: Change) -> None:
+    def keep_names(self, change: LearningEvent) -> None:
         """Take the names of what a key had learnt and was taken back: they keep their columns."""
         for table, context, places, names in self._records(change):
             table.note_at(context, places, names)
 
-    def keep_all(self, content: bytes, source: str) -> None:
+    def keep_all_names(self, content: bytes, source: str) -> None:
         """Take the names of what was shared and was taken back."""
-        other = Group.from_bytes(content, self._blueprint, source)
+        other = SharedKeyState.from_bytes(content, self._blueprint, source)
         if self.table is not None and other.table is not None:
             self.table.adopt(other.table.known())
             self.table.reserve(other.table.extent)
@@ -220,18 +228,18 @@ class Group:
         if self.table is not None and extent is not None:
             self.table.reserve(extent)
 
-    def names_at(self, places: Container[int]) -> Group:
+    def names_at(self, places: Container[int]) -> SharedKeyState:
         """Another one that knows the names at these places, and nothing else."""
-        made = Group(self._blueprint)
+        made = SharedKeyState(self._blueprint)
         if self.table is not None and made.table is not None:
             made.table.adopt([each for each in self.table.known() if each[0] in places])
             made.table.reserve(self.table.extent)
         return made
 
-    def moved(self, before: Mapping[str, NDArray[Any]] | None, learner: Learner) -> None:
+    def replace_start(self, before: Mapping[str, NDArray[Any]] | None, learner: Learner) -> None:
         """Take in that a key's learner changed; ``before`` is its start as it was, None if it had learnt nothing."""
         if self.mean is not None:
-            self.mean.move(before, learner.start() if learner.rounds else None)
+            self.mean.replace(before, learner.start() if learner.rounds else None)
 
     def amend(self, told: Mapping[str, Any]) -> None:
         """Go on under other settings."""
@@ -244,24 +252,24 @@ class Group:
         if self.pooled is not None and settings:
             self.pooled = amended(self.pooled, **settings)
         if self.pooled is not None and told["labels"] is not None:
-            add_classes(self.pooled, *labels_of(told))
+            add_classes(self.pooled, *new_labels_of(told))
 
-    def _records(self, change: Change) -> Iterator[tuple[Vectorizer, Encoded, Places, Carried]]:
+    def _records(self, change: LearningEvent) -> Iterator[tuple[Vectorizer, Encoded, Places, Carried]]:
         """The records of an event that the table takes: it, what was encoded, the places of names, names told again."""
         for context, places, names in records_of(change):
             if self.table is not None and isinstance(context, Encoded) and context.dim == self.table.dim:
                 yield self.table, context, (places_in(context, places), (places or NOWHERE)[1]), names
 
-    def _learn(self, change: Change) -> None:
+    def _learn(self, change: LearningEvent) -> None:
         if self.pooled is None:
             return
         pooled = self.pooled
-        made, told = told_to(pooled, change)
+        made, told = as_learner_input(pooled, change)
         if made is None:
             return
         made = structs.replace(made, kind=pooled._kind, settings=pooled._settings, number=pooled.decisions + 1)
         with suppress(SmidgenError):  # what a key could learn and the pool cannot is left out, here and in every replay
-            if isinstance(told, Lesson):
+            if isinstance(told, TrainingSignal):
                 told.give(pooled, made)
             else:
                 pooled.learn(made, told)
@@ -269,7 +277,7 @@ class Group:
     def _teach(self, context: Any, answer: Any, places: Any) -> None:
         if self.pooled is not None:
             with suppress(SmidgenError):
-                self.pooled.teach(*example(context, answer, places))
+                self.pooled.teach(*as_example(context, answer, places))
 
     # As bytes
 
@@ -290,15 +298,15 @@ class Group:
         return saving.encode_learner(header, arrays)
 
     @classmethod
-    def from_bytes(cls, content: bytes, blueprint: Blueprint, source: str = "the record") -> Group:
+    def from_bytes(cls, content: bytes, blueprint: Blueprint, source: str = "the record") -> SharedKeyState:
         """Read what `to_bytes` gave, of a model with these settings."""
         header, arrays = saving.decode_learner(content, source)
         if header.kind != KIND or header.state_version != STATE_VERSION:
-            raise CorruptFile(f"{source} holds a {header.kind}, not what keys share", _HINT)
+            raise CorruptFile(f"{source} holds a {header.kind}, not the shared state of keys", _HINT)
         made = cls(blueprint)
         table = {name.removeprefix("table_"): array for name, array in arrays.items() if name.startswith("table_")}
         if bool(table) != (made.table is not None) or ("pooled" in arrays) != (made.pooled is not None):
-            raise CorruptFile(f"{source} does not share what the model shares", _HINT)
+            raise CorruptFile(f"{source} holds other shared state than the model", _HINT)
         if made.table is not None:
             if list(made.table.text) != header.notes["text"]:
                 made.amend({"settings": {"text": header.notes["text"]}, "labels": None})
@@ -308,13 +316,17 @@ class Group:
             made.pooled = Learner.from_bytes(arrays["pooled"].tobytes(), source)
         if made.mean is not None:
             sums = {name.removeprefix("mean_"): array for name, array in arrays.items() if name.startswith("mean_")}
-            made.mean = Mean(sums, int(header.notes["keys"]))
+            made.mean = ExactMean(sums, int(header.notes["keys"]))
         return made
 
 
 def fold(
-    group: Group, blueprint: Blueprint, changes: Iterable[tuple[Event, Event | None]], gone: Undone, since: int = 0
-) -> Group:
+    group: SharedKeyState,
+    blueprint: Blueprint,
+    changes: Iterable[tuple[Event, Event | None]],
+    gone: UndoneVersions,
+    since: int = 0,
+) -> SharedKeyState:
     """Take what all keys have learnt, but for what was taken back, and but for the mean of their weights.
 
     Parameters
@@ -325,24 +337,24 @@ def fold(
         From this event on these settings decide; what does not fit them before it, does not matter.
     """
     reader = blueprint.learner(None)
-    kept = Kept(gone)
+    kept = KeptNames(gone)
     for event, made in changes:
         counts = event.made is None or event.made not in gone
         if not counts and not kept.has(event.type, event.made or 0):
             continue
         try:
             if event.type == "amended":
-                group.amend(codec.read_told(event))
+                group.amend(codec.read_learner_input(event))
             elif event.type in ("imported", "promoted"):
                 content = codec.read_fields(event.body, event.seq).get("group")
                 if isinstance(content, bytes) and counts:
-                    group = Group.from_bytes(content, blueprint, f"event {event.seq}")
+                    group = SharedKeyState.from_bytes(content, blueprint, f"event {event.seq}")
                 elif isinstance(content, bytes):
-                    group.keep_all(content, f"event {event.seq}")
+                    group.keep_all_names(content, f"event {event.seq}")
             elif event.type == ERASED and event.salt is not None:
                 group.reserve(codec.read_fields(event.body, event.seq).get("places"))
             elif event.type not in (ERASED, *REWINDS):
-                (group.take if counts else group.keep)(read(reader, event, made))
+                (group.apply if counts else group.keep_names)(read_event(reader, event, made))
         except SmidgenError:
             if event.seq > since:
                 raise

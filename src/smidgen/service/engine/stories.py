@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from smidgen.service.engine.log_reader import EventLog
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.replay import Undone, brought_back, undone
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.replay import UndoneVersions, read_undone, restored_version
 from smidgen.service.errors import Conflict, Erased, UnknownDecision
 from smidgen.service.log.events import Event, stamp
 from smidgen.service.schemas import Story
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import DecisionRow
 
 
-def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | None, now: float) -> Story:
+def story_of(log: EventLog, models: Mapping[int, ServedModel], name: str, allowed: str | None, now: float) -> Story:
     """A decision from beginning to end.
 
     Parameters
@@ -30,15 +30,15 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     now
         Seconds since 1970.
     """
-    with log.reading.moment():
+    with log.reading.snapshot():
         row, model = find_decision(log, models, name, allowed)
         event = log.decision(model, row.seq)
         heard = row.feedback_seq is not None and row.beside is None
-        answer = log.answered(model, row.feedback_seq or 0) if heard else None
-        gone = undone(log.reading, row.shard)
+        answer = log.feedback(model, row.feedback_seq or 0) if heard else None
+        gone = read_undone(log.reading, row.shard)
         back = retractions(log.reading, row.shard, gone).get(row.id)
         rolled_back = row.version is not None and row.version in gone
-        again = brought_back(log.reading, row.shard, row.id) if row.version is None else None
+        again = restored_version(log.reading, row.shard, row.id) if row.version is None else None
     why_not = None
     if rolled_back:
         why_not = f"a rollback undid it: it was learnt at version {row.version} and does not count any more"
@@ -73,39 +73,41 @@ def tell(log: EventLog, models: Mapping[int, Served], name: str, allowed: str | 
     )
 
 
-def retractions(reading: Reading, shard: int, gone: Undone) -> dict[str, Event]:
+def retractions(reading: StoreReader, shard: int, gone: UndoneVersions) -> dict[str, Event]:
     """By decision, the latest event that took back what was learnt of it; not those that a rollback undid."""
-    rewinds = (event for event in reading.rewinds(shard) if event.type == "retracted" and event.decision is not None)
+    rewinds = (
+        event for event in reading.undo_events(shard) if event.type == "retracted" and event.decision is not None
+    )
     return {event.decision or "": event for event in rewinds if event.made is None or event.made not in gone}
 
 
 def find_decision(
-    log: EventLog, models: Mapping[int, Served], name: str, allowed: str | None
-) -> tuple[DecisionRow, Served]:
+    log: EventLog, models: Mapping[int, ServedModel], name: str, allowed: str | None
+) -> tuple[DecisionRow, ServedModel]:
     """A decision and its model; one of a model that may not be seen looks unknown."""
     row = log.reading.decision(name)
     model = models.get(row.shard) if row is not None else None
     if row is None:
-        shard = log.reading.erased_decision(name)
+        shard = log.reading.find_erased_decision(name)
         model = models.get(shard) if shard is not None else None
-        if model is not None and model.seen_by(allowed):
+        if model is not None and model.is_visible_to(allowed):
             raise Erased(
-                f"decision {name!r} of the model {model.name!r} is gone: retention has folded it into the base state",
-                "what was learnt of it stays; export the log in time to keep its story",
+                f'retention has erased decision "{name}" of the model "{model.name}"',
+                "the model keeps what it learned from it; export the log before retention to keep stories",
             )
-    if row is None or model is None or not model.seen_by(allowed):
-        raise unknown(name)
+    if row is None or model is None or not model.is_visible_to(allowed):
+        raise unknown_decision(name)
     return row, model
 
 
-def refuse_beside(name: str, shown: str | None) -> None:
+def refuse_follower(name: str, shown: str | None) -> None:
     """Nobody saw a decision that lies beside another, so nothing can be said of it."""
     if shown is not None:
         raise Conflict(
-            f"decision {name} was made beside decision {shown}, and nobody saw it", f"tell of decision {shown}"
+            f"decision {name} was made by a shadow and shown to nobody", f"send feedback for decision {shown}"
         )
 
 
-def unknown(name: str) -> UnknownDecision:
+def unknown_decision(name: str) -> UnknownDecision:
     """There is no such decision, or none that may be seen."""
-    return UnknownDecision(f"there is no decision {name!r}", "use the id that the decision's answer had")
+    return UnknownDecision(f'there is no decision "{name}"', "use the id from the reply to the decision request")

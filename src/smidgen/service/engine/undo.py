@@ -13,31 +13,31 @@ from smidgen.service.log.events import Event
 # What must be put back in memory when a command, or a whole batch, is undone in the store.
 
 
-class Undo:
+class UndoStack:
     """Steps back, newest last.
 
     Examples
     --------
-    >>> from smidgen.service.engine.undo import Undo
-    >>> undo, names = Undo(), ["a"]
-    >>> mark = undo.mark()
-    >>> names.append("b"); undo.note(names.pop)
-    >>> undo.back(mark); names
+    >>> from smidgen.service.engine.undo import UndoStack
+    >>> undo, names = UndoStack(), ["a"]
+    >>> mark = undo.savepoint()
+    >>> names.append("b"); undo.push(names.pop)
+    >>> undo.rollback(mark); names
     ['a']
     """
 
     def __init__(self) -> None:
         self._steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
-    def note(self, step: Callable[..., Any], *arguments: Any) -> None:
+    def push(self, step: Callable[..., Any], *arguments: Any) -> None:
         """Remember how to take the latest change back."""
         self._steps.append((step, arguments))
 
-    def mark(self) -> int:
+    def savepoint(self) -> int:
         """A place to come back to."""
         return len(self._steps)
 
-    def back(self, mark: int = 0) -> None:
+    def rollback(self, mark: int = 0) -> None:
         """Take back all changes since the place."""
         while len(self._steps) > mark:
             step, arguments = self._steps.pop()
@@ -54,7 +54,7 @@ class Undo:
 STEP = 256
 
 
-def _alone() -> None:
+def _no_other_job() -> None:
     """Nobody else can be at it."""
 
 
@@ -68,12 +68,12 @@ class Progress(Struct):
     done: int = 0
     of: int = 0
     stopped: bool = False
-    alone: Callable[[], None] = _alone
+    alone: Callable[[], None] = _no_other_job
 
     def watch(
         self, changes: Iterator[tuple[Event, Event | None]], first: int, last: int
     ) -> Iterator[tuple[Event, Event | None]]:
-        """The same events up to the last one; the work is as far as their numbers."""
+        """Yield the events up to the last one, and note progress by their numbers."""
         self.of = max(last - first, 0)
         for count, change in enumerate(changes):
             if change[0].seq > last:

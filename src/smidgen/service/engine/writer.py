@@ -46,33 +46,37 @@ class Job:
     commands: Sequence[Callable[[], Any]]
     each: bool
     done: Done
-    at_hand: Callable[[], str | None] | None = None
+    is_hot: Callable[[], str | None] | None = None
     about: Sequence[str] = ()
-    told: list[Any] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
     wanted: set[int] = field(default_factory=set)
     tries: int = 0
 
-    def answer(self) -> Settled:
-        """What the caller is told once it lasts."""
+    def answer(self) -> Completion:
+        """Completion of the job, to be delivered after the commit."""
         if self.each:
-            return Settled(self.done, self.told, None)
-        (answer,) = self.told
-        return Settled(self.done, None, answer) if isinstance(answer, Exception) else Settled(self.done, answer, None)
+            return Completion(self.done, self.answers, None)
+        (answer,) = self.answers
+        return (
+            Completion(self.done, None, answer)
+            if isinstance(answer, Exception)
+            else Completion(self.done, answer, None)
+        )
 
 
-class Settled(NamedTuple):
-    """What somebody is told after the commit."""
+class Completion(NamedTuple):
+    """Answer or refusal of a caller, delivered after the commit."""
 
     done: Done
     answer: Any
     refused: Exception | None
 
 
-def nobody(answer: Any, refused: Exception | None) -> None:
+def no_callback(answer: Any, refused: Exception | None) -> None:
     """Nobody waits: who owns the shards next tries again."""
 
 
-def settle(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:
+def complete(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:
     """Tell one who waits, if he still does."""
     if future.done():
         return
@@ -142,42 +146,42 @@ class Writer:
         self._looked = self._swept = 0.0
         self._closing = False
         self._stale = False
-        self._thread = threading.Thread(target=self._run, name="smidgen engine")
+        self._thread = threading.Thread(target=self._run_thread, name="smidgen engine")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._idle: asyncio.Future[None] | None = None
         self.commits = 0
         self.commands = 0
-        self.able = True
-        self.proved = -1e9
+        self.healthy = True
+        self.last_commit_at = -1e9
 
     def start(self) -> None:
         """Begin to work; call it on the event loop."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
-        self._watch = self._loop.call_later(self._patience, self._look)
+        self._watch = self._loop.call_later(self._patience, self._maintain)
 
-    async def do(self, command: Callable[[], T], about: Sequence[str] = ()) -> T:
+    async def run(self, command: Callable[[], T], about: Sequence[str] = ()) -> T:
         """Run a command, which is about these decisions; returns when what it did is on the disk."""
-        answer: T = await self._asked([command], about, each=False)
+        answer: T = await self._submit_all([command], about, each=False)
         return answer
 
-    async def do_each(self, commands: Sequence[Callable[[], T]], about: Sequence[str] = ()) -> list[T | Exception]:
+    async def run_each(self, commands: Sequence[Callable[[], T]], about: Sequence[str] = ()) -> list[T | Exception]:
         """Run commands in order, in one commit; of each its answer, or its refusal, which undoes it alone."""
-        answers: list[T | Exception] = await self._asked(commands, about, each=True)
+        answers: list[T | Exception] = await self._submit_all(commands, about, each=True)
         return answers
 
-    async def _asked(self, commands: Sequence[Callable[[], Any]], about: Sequence[str], *, each: bool) -> Any:
+    async def _submit_all(self, commands: Sequence[Callable[[], Any]], about: Sequence[str], *, each: bool) -> Any:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._enter(job := Job(commands, each, partial(settle, future), about=about))
+        self._enter(job := Job(commands, each, partial(complete, future), about=about))
         try:
             return await future
         except asyncio.CancelledError:  # the service ends; what has not begun is not done for nobody
             self._queued = deque(each for each in self._queued if each is not job)
-            self._rest()
+            self._signal_idle()
             raise
 
-    def put(
+    def submit(
         self,
         command: Callable[[], Any],
         done: Done,
@@ -190,14 +194,14 @@ class Writer:
         """
         self._enter(Job((command,), False, done, at_hand, about))
 
-    def own(self, shards: list[int]) -> None:
+    def take_over(self, shards: list[int]) -> None:
         """Look after shards that are this worker's from now on; any thread may say so."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._own, shards)
+            self._loop.call_soon_threadsafe(self._take_over, shards)
 
     @property
     def waiting(self) -> int:
-        """How many wait, beside those whose commands are run or committed now."""
+        """Number of queued jobs, without those that are run or committed now."""
         return len(self._queued)
 
     def open(self) -> None:
@@ -222,52 +226,52 @@ class Writer:
 
     @property
     def _patience(self) -> float:
-        """How long nobody looks around, if nobody asks for anything."""
-        return PAUSE_S if self.engine.untidy else LOOK_S if self._shared else WATCH_S
+        """Seconds to wait for a job before maintenance is checked."""
+        return PAUSE_S if self.engine.purge_pending else LOOK_S if self._shared else WATCH_S
 
-    def _own(self, shards: list[int]) -> None:
+    def _take_over(self, shards: list[int]) -> None:
         if not self._closing:
-            self._queued.append(Job([lambda: self.engine.owned(shards)], False, nobody))
-            self._soon()
+            self._queued.append(Job([lambda: self.engine.take_over(shards)], False, no_callback))
+            self._schedule()
 
     def _enter(self, job: Job) -> None:
         self.open()
         if len(self._queued) >= LIMIT:
-            raise Busy(f"{LIMIT} requests are waiting", "slow down; nothing was lost, send it again")
+            raise Busy(f"{LIMIT} requests are waiting", "send the request again after a second; nothing was lost")
         self._queued.append(job)
-        self._soon()
+        self._schedule()
 
-    def _soon(self) -> None:
+    def _schedule(self) -> None:
         """Look at what is queued when all is read that has arrived."""
         if self._loop is not None and self._queued and not self._busy and not self._turning:
             self._turning = True
-            self._loop.call_soon(self._turn)
+            self._loop.call_soon(self._on_loop)
 
-    def _turn(self) -> None:
+    def _on_loop(self) -> None:
         self._turning = False
         if self._busy or not self._queued:
             return
         try:
-            done = self._here()
+            done = self._run_inline()
         except Exception as error:  # the disk refuses: what was done here is undone, and nothing was answered
-            if self.able:
-                _log.warning("a batch is tried again aside: %s", error)
+            if self.healthy:
+                _log.warning("a batch is retried command by command: %s", error)
             done = None
         if done is not None:
             self._hand_over(partial(self._finish, done))
         else:
             some = [self._queued.popleft() for _ in range(min(len(self._queued), LARGEST))]
-            self._hand_over(partial(self._all, some))
+            self._hand_over(partial(self._run_batch, some))
 
-    def _here(self) -> list[Job] | None:
+    def _run_inline(self) -> list[Job] | None:
         """Run what is quick and comes first; None if that is nothing, or if something else comes before it."""
         engine = self.engine
         if (
             self._shared
             or self._stale
             or not self._is_quick(self._queued[0])
-            or engine.overdue()
-            or not engine.begin_at_once()
+            or engine.has_expired()
+            or not engine.try_begin()
         ):
             return None
         some: list[Job] = []
@@ -277,34 +281,34 @@ class Writer:
                 if some and (time.perf_counter() > until or not self._is_quick(job)):
                     break
                 some.append(job)
-                self._did(job)
+                self._run_job(job)
             if time.thread_time() - begun > QUICK_S * len(some):
                 self._quick.clear()
         except BaseException:
-            self._abandon()
+            self._rollback()
             for job in some:
-                job.told.clear()
+                job.answers.clear()
             raise
         for _ in some:
             self._queued.popleft()
         return some
 
     def _is_quick(self, job: Job) -> bool:
-        return job.at_hand is not None and job.at_hand() in self._quick
+        return job.is_hot is not None and job.is_hot() in self._quick
 
     def _hand_over(self, work: Callable[[], None]) -> None:
         self._busy = True
         self._work.put(work)
 
-    def _look(self) -> None:
+    def _maintain(self) -> None:
         """See to windows that are over, and to what is still to be erased, while nobody asks."""
         if self._loop is None or self._closing:
             return
         if not self._busy and not self._queued:
-            self._hand_over(self._idling)
-        self._watch = self._loop.call_later(self._patience, self._look)
+            self._hand_over(self._when_idle)
+        self._watch = self._loop.call_later(self._patience, self._maintain)
 
-    def _tell(self, answers: list[Settled], aside: Sequence[Job], *, free: bool) -> None:
+    def _deliver(self, answers: list[Completion], aside: Sequence[Job], *, free: bool) -> None:
         """Answer those who still wait; ``free`` says that the thread has let go of the engine.
 
         What another worker was in the way of comes first.
@@ -316,73 +320,73 @@ class Writer:
             try:
                 done(answer, refused)
             except Exception:
-                _log.exception("an answer could not be told")
-        self._soon()
-        self._rest()
+                _log.exception("a reply could not be delivered")
+        self._schedule()
+        self._signal_idle()
 
-    def _rest(self) -> None:
+    def _signal_idle(self) -> None:
         """Tell who waits for the end of all work that there is none, if so."""
         if self._idle is not None and not self._queued and not self._busy and not self._idle.done():
             self._idle.set_result(None)
 
     # In the engine's thread
 
-    def _run(self) -> None:
+    def _run_thread(self) -> None:
         while (work := self._work.get()) is not None:
             work()
 
-    def _idling(self) -> None:
-        if self.engine.untidy or self._overdue():
-            self._all([])
-        elif self.engine.fragmented and time.monotonic() - self.proved > QUIET_S:
+    def _when_idle(self) -> None:
+        if self.engine.purge_pending or self._has_expired():
+            self._run_batch([])
+        elif self.engine.fragmented and time.monotonic() - self.last_commit_at > QUIET_S:
             self.engine.compact()
             self._post([], free=True)
         else:
             self._post([], free=True)
 
-    def _look_around(self) -> None:
+    def _refresh_models(self) -> None:
         """See what other workers made of the rows of models, every now and then."""
         if self._shared and (now := time.monotonic()) - self._looked >= LOOK_S:
             self._looked = now
-            self.engine.look()
+            self.engine.refresh()
 
     def _sweeps(self) -> bool:
-        """Whether windows are looked after now: where there are others, not with every batch."""
+        """Check whether windows are looked after now: where there are others, not with every batch."""
         return not self._shared or time.monotonic() - self._swept >= SWEEP_S
 
-    def _overdue(self) -> bool:
-        """Whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
+    def _has_expired(self) -> bool:
+        """Check whether silence is to be learnt; a disk that refuses to say so must not end the thread."""
         try:
-            self._look_around()
+            self._refresh_models()
             if not self._sweeps():
                 return False
-            if not (found := self.engine.overdue()):
+            if not (found := self.engine.has_expired()):
                 self._swept = time.monotonic()
             return found
         except Exception as error:
-            if self.able or not self._shared:
+            if self.healthy or not self._shared:
                 _log.warning("windows could not be looked after: %s", error)
-            self.able = self.able and not self._shared
+            self.healthy = self.healthy and not self._shared
             return False
 
-    def _all(self, batch: list[Job]) -> None:
+    def _run_batch(self, batch: list[Job]) -> None:
         """Run commands and commit."""
         done: list[Job] = []
         aside: list[Job] = []
         try:
             if self._stale:
                 self._undo()
-            self._look_around()
+            self._refresh_models()
             again = [job.wanted for job in batch if job.tries]
             self.engine.begin(set[int]().union(*again) if again else None)
             if self._sweeps():
                 more = self.engine.sweep() == SWEPT  # windows that are over come before what is asked now
                 self._swept = 0.0 if more else time.monotonic()
-            told = [(job.at_hand() if job.at_hand else None, job.about) for job in batch] if self._shared else []
+            told = [(job.is_hot() if job.is_hot else None, job.about) for job in batch] if self._shared else []
             first = 0 if again or (told and any(told[0])) else 1  # once a shard is held, it waits for nobody
             for place, job in enumerate(batch):
                 if told and place == first:
-                    self.engine.expect(told[first:])
+                    self.engine.prefetch(told[first:])
                 (done if self._timed(job) else aside).append(job)
         except Exception as error:
             self._failed(error, batch)
@@ -396,9 +400,9 @@ class Writer:
         except Exception as error:
             self._failed(error, [*done, *aside])
             return
-        self.able, self.proved = True, time.monotonic()
+        self.healthy, self.last_commit_at = True, time.monotonic()
         self.commits += 1
-        due = self.engine.due()
+        due = self.engine.is_due()
         self._post([job.answer() for job in done], aside, free=not due)
         if due:
             try:
@@ -408,28 +412,28 @@ class Writer:
             self._post([], free=True)
 
     def _failed(self, error: Exception, jobs: list[Job]) -> None:
-        refusal = _refusal(error)
-        self.able = self.able and not isinstance(refusal, StorageFailed)
-        self._abandon()
-        self._post([Settled(job.done, None, refusal) for job in jobs], free=True)
+        refusal = _storage_error(error)
+        self.healthy = self.healthy and not isinstance(refusal, StorageFailed)
+        self._rollback()
+        self._post([Completion(job.done, None, refusal) for job in jobs], free=True)
 
-    def _post(self, answers: list[Settled], aside: Sequence[Job] = (), *, free: bool) -> None:
+    def _post(self, answers: list[Completion], aside: Sequence[Job] = (), *, free: bool) -> None:
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(partial(self._tell, answers, aside, free=free))
+            self._loop.call_soon_threadsafe(partial(self._deliver, answers, aside, free=free))
 
     # In whichever has the engine
 
     def _timed(self, job: Job) -> bool:
         """Run a job, and note whether its model is quick; whether it is done."""
-        name, begun = job.at_hand() if job.at_hand is not None else None, time.thread_time()
-        done = self._did(job)
+        name, begun = job.is_hot() if job.is_hot is not None else None, time.thread_time()
+        done = self._run_job(job)
         if name is not None and time.thread_time() - begun < QUICK_S:  # of CPU: that others use it too is no fault
             self._quick.add(name)
         return done
 
-    def _did(self, job: Job) -> bool:
+    def _run_job(self, job: Job) -> bool:
         """Run the commands of a job; whether all is done, or another worker is in the way of the rest."""
-        attempt, told = self.engine.attempt, job.told
+        attempt, told = self.engine.run_in_savepoint, job.answers
         for command in job.commands[len(told) :]:
             try:
                 told.append(attempt(command))
@@ -440,34 +444,34 @@ class Writer:
                     return False
                 told.append(Busy(error.problem, "try again in a moment"))
             except Exception as error:
-                if _of_disk(error):  # then the whole batch is refused
+                if _is_disk_error(error):  # then the whole batch is refused
                     raise
                 told.append(error)
             self.commands += 1
         return True
 
-    def _abandon(self) -> None:
+    def _rollback(self) -> None:
         """Undo the batch; if even that fails, the next batch tries again before it does anything."""
         try:
             self._undo()
         except Exception as error:
-            _log.warning("the memory could not be read anew: %s", error)
+            _log.warning("the state could not be reloaded: %s", error)
 
     def _undo(self) -> None:
         self._stale = True
-        self.engine.abandon()
+        self.engine.rollback()
         self._stale = False
 
 
-def _of_disk(error: Exception) -> bool:
-    """Whether it is the disk that refused, not a command that was wrong."""
+def _is_disk_error(error: Exception) -> bool:
+    """Check whether it is the disk that refused, not a command that was wrong."""
     return isinstance(error, StorageFailed | OSError)
 
 
-def _refusal(error: Exception) -> Exception:
+def _storage_error(error: Exception) -> Exception:
     if isinstance(error, StorageFailed) or not isinstance(error, OSError):
         return error
     return StorageFailed(
-        f"the disk refused: {error.strerror or type(error).__name__}",
-        "nothing of the request was done; free some space, then try again",
+        f"a write to the disk failed: {error.strerror or type(error).__name__}",
+        "the request changed nothing; free disk space, then try again",
     )

@@ -19,32 +19,30 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from smidgen.errors import SmidgenError
 from smidgen.service.engine import blueprint
-from smidgen.service.engine.engine import Engine, own_name
+from smidgen.service.engine.engine import Engine, unique_worker_name
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import Busy, Unknown
 from smidgen.service.http import dashboard
 from smidgen.service.http.auth import Tokens
-from smidgen.service.http.endpoints import all_calls
-from smidgen.service.http.errors import refused
-from smidgen.service.http.fast_path import Direct
-from smidgen.service.http.middleware import LIMIT, Admission, Gate, Holding, InFlight
+from smidgen.service.http.endpoints import EndpointSpec, all_endpoints, integration_endpoints
+from smidgen.service.http.errors import error_response
+from smidgen.service.http.fast_path import FastPath
+from smidgen.service.http.middleware import LIMIT, Admission, Gate, InFlight, InFlightBytes
 from smidgen.service.http.openapi import document
-from smidgen.service.http.plugins import guest_routes
+from smidgen.service.http.plugins import plugin_routes
 from smidgen.service.http.protocol import SAFE_HEADERS
-from smidgen.service.http.resources import JSON, Options, Service, note_uses, reply, service, write_uses
-from smidgen.service.http.retention import keep
+from smidgen.service.http.resources import JSON, Options, Service, record_uses_loop, reply, service, write_uses
+from smidgen.service.http.retention import retention_loop
 from smidgen.service.http.rights import MATRIX, guard
-from smidgen.service.http.workers import tell
-from smidgen.service.plugins import welcome
+from smidgen.service.http.workers import publish_status
+from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
 
 #: Guests of the house: brought in as those of others are.
 HOUSE = (
     "smidgen_demos.search",
     "smidgen_demos.drafts",
-    "smidgen.service.integrations.personalizer",
-    "smidgen.service.integrations.ofrep",
 )
 
 
@@ -56,13 +54,19 @@ async def openapi(request: Request) -> Response:
 def routes() -> list[BaseRoute]:
     """Everything that can be asked; guests come last."""
     return [
-        *(Route(call.path, guard(call.answer, MATRIX[call.key]), methods=[call.method]) for call in all_calls()),
+        *map(_route, all_endpoints()),
         *(
             Route(path, guard(page, MATRIX[f"{method} {path}"]), methods=[method])
             for method, path, page in (("GET", "/openapi.json", openapi), *dashboard.PAGES)
         ),
-        *guest_routes(),
+        *map(_route, integration_endpoints()),
+        *plugin_routes(),
     ]
+
+
+def _route(call: EndpointSpec) -> Route:
+    answer = guard(call.answer, MATRIX[call.key])
+    return Route(call.path, answer if call.errors is None else call.errors(answer), methods=[call.method])
 
 
 class SafeHeaders:
@@ -95,9 +99,9 @@ class Application(Starlette):
 
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
     """The service as an ASGI application. Models are read in a thread, apart from the event loop."""
-    welcome((*HOUSE, *options.modules))
+    load_plugins((*HOUSE, *options.modules))
     blueprint.set_limit(options.max_learner)
-    holding = Holding(max(LIMIT, 4 * options.max_body))
+    holding = InFlightBytes(max(LIMIT, 4 * options.max_body))
     gate = Gate(options.public_url, options.trusted_proxies)
 
     @asynccontextmanager
@@ -111,11 +115,11 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
                 snapshot_every=options.snapshot_every,
                 keyed_in_memory=options.keyed_in_memory,
                 synchronous=options.synchronous,
-                worker=own_name(str(options.worker)),
+                worker=unique_worker_name(str(options.worker)),
             )
             engine.recover(stopping.is_set)
-            if engine.owning is not None:
-                engine.owned(engine.owning.renew())
+            if engine.leases is not None:
+                engine.take_over(engine.leases.renew())
             engine.sweep_all(stopping.is_set)  # windows that closed meanwhile come before any feedback
             return engine
 
@@ -131,12 +135,12 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         reading = engine.store.reader()  # the engine's own connection waits for every commit
         held = (lambda: engine.tokens) if engine.store.shared else None
         here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock))
-        app.state.service, app.state.direct = here, Direct(here, holding, gate)
-        if engine.owning is not None:
-            engine.owning.start(writer.own)
-        keeping = asyncio.create_task(keep(here), name="smidgen retention")
-        telling = asyncio.create_task(tell(here), name="smidgen board")
-        noting = asyncio.create_task(note_uses(here), name="smidgen tokens")
+        app.state.service, app.state.direct = here, FastPath(here, holding, gate)
+        if engine.leases is not None:
+            engine.leases.start(writer.take_over)
+        keeping = asyncio.create_task(retention_loop(here), name="smidgen retention")
+        telling = asyncio.create_task(publish_status(here), name="smidgen board")
+        noting = asyncio.create_task(record_uses_loop(here), name="smidgen tokens")
         try:
             yield
         finally:
@@ -146,17 +150,17 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
             await asyncio.wait(tasks)
             await write_uses(here, within_s=0.0)
             await asyncio.to_thread(here.close)  # not on the event loop: callers are refused meanwhile
-            await here.past.end()
+            await here.jobs.end()
             await writer.stop()
             reading.close()
             engine.close()
 
     handlers: Any = {
-        SmidgenError: _refused,
+        SmidgenError: _on_error,
         404: _no_route,
         405: _no_method,
-        ClientDisconnect: _gone,
-        Exception: _failed,
+        ClientDisconnect: _on_disconnect,
+        Exception: _on_failure,
     }
     guards = [Middleware(Admission, gate=gate), Middleware(InFlight, holding=holding)]
     app = Application(routes=routes(), middleware=guards, lifespan=lifespan, exception_handlers=handlers)
@@ -164,17 +168,17 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
     return app
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _on_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, SmidgenError):
         raise error
     service(request).metrics.count("refused", type(error).__name__)
-    content, more = refused(error)
+    content, more = error_response(error)
     return Response(content, error.status, more, JSON)
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
-    refusal = Unknown(f"there is nothing at {request.url.path}", "see /docs")
-    return await _refused(request, refusal)
+    refusal = Unknown(f"there is no endpoint {request.url.path}", "see /docs for all endpoints")
+    return await _on_error(request, refusal)
 
 
 async def _no_method(request: Request, error: Exception) -> Response:
@@ -183,11 +187,11 @@ async def _no_method(request: Request, error: Exception) -> Response:
     return Response(msgspec.json.encode(ErrorReply(error=told)), 405, headers=headers, media_type=JSON)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _on_failure(request: Request, error: Exception) -> Response:
     """A fault of the service itself: the log of the server has it in full, the caller learns nothing of its inside."""
     return reply(ErrorReply(error=internal_error()), 500)
 
 
-async def _gone(request: Request, error: Exception) -> Response:
+async def _on_disconnect(request: Request, error: Exception) -> Response:
     """The caller hung up before the body was read; nobody reads this."""
-    return await _refused(request, Busy("the connection was closed", "send it again"))
+    return await _on_error(request, Busy("the connection was closed", "send the request again"))

@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-from smidgen.service.errors import Impossible, NotAllowed, Unknown
-from smidgen.service.storage.protocol import Reading, Store
+from smidgen.checks import suggest
+from smidgen.service.errors import Impossible, NotAllowed, Unknown, json_text
+from smidgen.service.storage.protocol import Store, StoreReader
 from smidgen.service.storage.records import SCOPES, TOKEN_NAME, TokenRow
 
 Scope = Literal["decide", "feedback", "read", "admin"]
@@ -25,7 +26,7 @@ _SPAN = re.compile(r"([0-9]{1,6})([hdw])")
 
 
 class Rights(NamedTuple):
-    """What the bearer of a token may do.
+    """Rights of a token.
 
     Attributes
     ----------
@@ -60,7 +61,7 @@ class Tokens:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: StoreReader,
         held: Callable[[], Sequence[TokenRow]] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -73,12 +74,12 @@ class Tokens:
         self._recorded: dict[str, float] = {}
 
     def any(self) -> bool:
-        """Whether a token was ever created: from then on, every call needs one. Revoked and expired ones count."""
+        """True if a token was ever created; then every call needs one. Revoked and expired ones count."""
         if not self._some:
             self._some = bool(self._held() if self._held is not None else self._reading.tokens())
         return self._some
 
-    def _found(self, hash: bytes) -> TokenRow | None:
+    def _lookup(self, hash: bytes) -> TokenRow | None:
         if self._held is None:
             return self._reading.token(hash)
         held = self._held()
@@ -91,7 +92,7 @@ class Tokens:
         return self._reading.tokens()
 
     def rights(self, header: str | None) -> Rights:
-        """What the ``Authorization`` header allows; without any token in the store, everything.
+        """Rights of an ``Authorization`` header; everything, if the store has no token.
 
         The token is looked up by its digest, which no caller can steer, and then compared in constant time.
         """
@@ -99,15 +100,15 @@ class Tokens:
             return EVERYTHING
         kind, _, token = (header or "").partition(" ")
         if kind.lower() != "bearer" or not token:
-            raise NotAllowed("there is no token", "send Authorization: Bearer TOKEN")
+            raise NotAllowed("the request has no token", "send the header Authorization: Bearer TOKEN")
         wanted = _hash(token.strip())
-        found = self._found(wanted)
+        found = self._lookup(wanted)
         same = hmac.compare_digest(found.hash if found is not None else bytes(len(wanted)), wanted)
         if found is None or not same or found.revoked_at is not None:
-            raise NotAllowed("the token is not valid", "create one with smidgen token create")
+            raise NotAllowed("the token is not valid", "create a token: smidgen token create")
         now = self._clock()
         if found.expires_at is not None and now >= found.expires_at:
-            raise NotAllowed("the token has expired", "create another with smidgen token create")
+            raise NotAllowed("the token has expired", "create another token: smidgen token create")
         self._used[found.id] = now
         return Rights(frozenset(found.scopes.split(",")), found.model, found.id)
 
@@ -124,7 +125,7 @@ class Tokens:
         self._recorded |= due
         return due
 
-    def unrecorded(self, uses: dict[str, float]) -> None:
+    def put_back(self, uses: dict[str, float]) -> None:
         """Uses that `uses` returned could not be written: they stay due."""
         for id in uses:
             self._recorded.pop(id, None)
@@ -141,14 +142,17 @@ def create(
 ) -> tuple[str, str]:
     """Create a token within the open batch; its id (to revoke it by) and the token itself, for the only time."""
     if not scopes or not set(scopes) <= set(SCOPES):
-        raise Impossible(f"the scopes are {', '.join(scopes) or 'none'}", f"choose among {', '.join(SCOPES)}")
+        raise Impossible(
+            f"the scopes are {', '.join(scopes) or 'empty'}",
+            suggest(next((each for each in scopes if each not in SCOPES), ""), SCOPES),
+        )
     if name is not None and not (0 < len(name) <= TOKEN_NAME and name.isprintable()):
         raise Impossible(
-            f"the name of the token is {name[: TOKEN_NAME + 1]!r}", f"use 1 to {TOKEN_NAME} printable characters"
+            f"the token's name is {json_text(name[: TOKEN_NAME + 1])}", f"use 1 to {TOKEN_NAME} printable characters"
         )
     if expires_at is not None and not now < expires_at < _FOREVER:
         past = "has passed" if expires_at <= now else "is more than a thousand years away"
-        raise Impossible(f"the expiry of the token {past}", "give another time, or none")
+        raise Impossible(f"the token's expiry {past}", "give a later time, or none")
     id, token = secrets.token_hex(4), "smidgen_" + secrets.token_urlsafe(32)
     store.add_token(
         TokenRow(id, _hash(token), ",".join(sorted(set(scopes))), model, now, name=name, expires_at=expires_at)
@@ -159,7 +163,7 @@ def create(
 def revoke(store: Store, id: str, now: float) -> None:
     """End a token within the open batch."""
     if not store.revoke_token(id, now):
-        raise Unknown(f"there is no valid token {id!r}", "smidgen token list shows them")
+        raise Unknown(f'there is no valid token with the id "{id}"', "run smidgen token list for all ids")
 
 
 def expiry(text: str, now: float) -> float:
@@ -177,7 +181,8 @@ def expiry(text: str, now: float) -> float:
         then = datetime.datetime.fromisoformat(text)
     except ValueError as error:
         raise Impossible(
-            f"the expiry of the token is {text[:40]!r}", "give a span such as 12h, 30d or 8w, or a date: 2026-12-31"
+            f"the token's expiry is {json_text(text[:40])}",
+            "give a duration such as 12h, 30d or 8w, or a date such as 2026-12-31",
         ) from error
     return (then if then.tzinfo is not None else then.replace(tzinfo=datetime.UTC)).timestamp()
 

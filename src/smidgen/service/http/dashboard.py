@@ -13,25 +13,25 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from smidgen.service.engine.description import committed, span_of
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.registry import catalogue, described
+from smidgen.service.engine.description import committed_counts, span_of
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.registry import catalogue, describe_loops
 from smidgen.service.errors import Unknown
 from smidgen.service.http.endpoints import Endpoint
 from smidgen.service.http.plugins import links
-from smidgen.service.http.resources import Service, explained, service, whole_number
+from smidgen.service.http.resources import Service, explain, service, whole_number
 from smidgen.service.http.rights import grant_of
 from smidgen.service.http.sample import SAMPLE, SampleBody, is_sample, name_for, play
-from smidgen.service.http.workers import described as described_workers
+from smidgen.service.http.workers import describe_workers as described_workers
 from smidgen.service.log.events import stamp
 from smidgen.service.monitoring.curves import LEARNT, MADE, NOTHING, guarantee, learnt_points, made_points
 from smidgen.service.monitoring.health import SEVERITIES
-from smidgen.service.monitoring.stories import offered, recent, sentences
-from smidgen.service.monitoring.summaries import Glance, ordered
+from smidgen.service.monitoring.stories import feedback_form, recent, story_sentences
+from smidgen.service.monitoring.summaries import ModelSummary, sort_summaries
 from smidgen.service.monitoring.weights import in_words, keys, known_names, largest_weights
 from smidgen.service.schemas import Finding
-from smidgen.service.storage.protocol import Reading
-from smidgen.service.storage.records import pooled
+from smidgen.service.storage.protocol import StoreReader
+from smidgen.service.storage.records import pool_counts
 
 # The files behind the pages: each from this machine, from our package or a guest's.
 
@@ -55,7 +55,7 @@ HEADERS = {
 def asset(request: Request, name: str, folder: Path = PAGES_DIR) -> Response:
     """One of our own files, or of a guest's folder."""
     if name not in _names(folder):  # whatever else it is: a path, a name too long for any file, …
-        raise Unknown(f"there is nothing at {request.url.path[:200]}", "see /")
+        raise Unknown(f"there is no page {request.url.path[:200]}", "open / for the dashboard")
     path = folder / name
     return answer(request, path.read_bytes(), _TYPES[path.suffix])
 
@@ -70,7 +70,7 @@ def answer(request: Request, content: bytes, media: str) -> Response:
 
 
 def uncached(content: Any, status: int = 200) -> Response:
-    """What a page asked for, as JSON, with the headers of the page; it is of this moment."""
+    """JSON reply for a page, with the headers of the page; not to be cached."""
     return Response(msgspec.json.encode(content), status, {**HEADERS, "cache-control": "no-store"}, "application/json")
 
 
@@ -118,12 +118,12 @@ async def models(request: Request) -> Response:
     here = grant.here
     after = whole_number(request, "after")
     visible = grant.visible(await asyncio.to_thread(here.models))
-    glances = await asyncio.to_thread(_glances, here, visible)
+    glances = await asyncio.to_thread(_summaries, here, visible)
     wanted, loop, health = asked.get("q", "").lower(), asked.get("loop", ""), asked.get("health", "")
     mine = [each for each in glances if wanted in each.model.name.lower() and loop in ("", each.reply.loop)]
     if health == "ill":
         mine = [each for each in mine if each.severity < SEVERITIES.index("info")]
-    mine = ordered(mine, asked.get("sort") or "created")
+    mine = sort_summaries(mine, asked.get("sort") or "created")
     out = await asyncio.gather(*(_with_line(here, each) for each in mine[after : after + MOST_MODELS]))
     known = sorted({each.reply.loop for each in glances})
     told = {"models": out, "of": len(mine), "all": len(visible), "loops": known, "scopes": sorted(grant.rights.scopes)}
@@ -139,12 +139,12 @@ async def learners(request: Request) -> Response:
 
 async def loops(request: Request) -> Response:
     """GET /ui/loops.json: what the pages know of the loops; no secret, as little as /openapi.json is."""
-    return uncached(described())
+    return uncached(describe_loops())
 
 
-async def guests(request: Request) -> Response:
+async def plugins(request: Request) -> Response:
     """GET /ui/guests.json: the pages of guests that are there now."""
-    await service(request).look()
+    await service(request).refresh()
     return uncached(links(request.scope))
 
 
@@ -182,7 +182,7 @@ async def weights(request: Request) -> Response:
     asked = request.query_params
     key, label = asked.get("key") or None, asked.get("label") or None
     return uncached(
-        await grant.do(lambda: largest_weights(here.engine, here.engine.entered_for(name, key), key, label))
+        await grant.run(lambda: largest_weights(here.engine, here.engine.locked_shard(name, key), key, label))
     )
 
 
@@ -190,7 +190,7 @@ async def feature_names(request: Request) -> Response:
     """GET /ui/models/{name}/names.json: what the fields of its app's records are called."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
-    return uncached({"names": await grant.do(lambda: known_names(here.engine, here.engine.model(name)))})
+    return uncached({"names": await grant.run(lambda: known_names(here.engine, here.engine.model(name)))})
 
 
 async def some_keys(request: Request) -> Response:
@@ -217,8 +217,8 @@ async def story(request: Request) -> Response:
     here = grant.here
     id = request.path_params["id"]
     now = here.engine.clock()
-    lines = await asyncio.to_thread(sentences, here.log, here.engine.shards, id, grant.only, now)
-    if (why := in_words(await explained(here, id, grant.only))) is not None:
+    lines = await asyncio.to_thread(story_sentences, here.log, here.engine.shards, id, grant.only, now)
+    if (why := in_words(await explain(here, id, grant.only))) is not None:
         lines.append({"at": stamp(now), "text": why})
     return uncached({"decision": id, "lines": lines})
 
@@ -228,17 +228,17 @@ async def answers(request: Request) -> Response:
     grant = grant_of(request)
     here = grant.here
     id = request.path_params["id"]
-    return uncached(await asyncio.to_thread(offered, here.log, here.engine.shards, id, grant.only))
+    return uncached(await asyncio.to_thread(feedback_form, here.log, here.engine.shards, id, grant.only))
 
 
 async def sample(request: Request) -> Response:
     """POST /ui/sample: play simulated users on the sample model, which is made if it is not there."""
     grant = grant_of(request)
     here = grant.here
-    name = await grant.do(partial(name_for, here.engine, "sample", SAMPLE))
+    name = await grant.run(partial(name_for, here.engine, "sample", SAMPLE))
     body = await grant.body(request, SampleBody)
     for _ in range(body.users):
-        await grant.do(partial(play, here.engine, name))
+        await grant.run(partial(play, here.engine, name))
     return uncached({"model": name, "played": body.users})
 
 
@@ -249,7 +249,7 @@ PAGES: tuple[tuple[str, str, Endpoint], ...] = (
     ("GET", "/ui/files/{file}", file),
     ("GET", "/ui/models.json", models),
     ("GET", "/ui/loops.json", loops),
-    ("GET", "/ui/guests.json", guests),
+    ("GET", "/ui/guests.json", plugins),
     ("GET", "/ui/learners.json", learners),
     ("GET", "/ui/models/{name}/curve.json", curve),
     ("GET", "/ui/models/{name}/weights.json", weights),
@@ -262,32 +262,32 @@ PAGES: tuple[tuple[str, str, Endpoint], ...] = (
 )
 
 
-def _glances(here: Service, models: list[Served]) -> list[Glance]:
+def _summaries(here: Service, models: list[ServedModel]) -> list[ModelSummary]:
     """All models at a glance, with what is known of their health, some of it judged anew."""
     now = here.engine.clock()
     found: dict[str, list[Finding]] = {}
     for name, finding in here.health.figures(here.reading, models, now):
         found.setdefault(name, []).append(finding)
-    glances = (here.glances.of(here.reading, model, now) for model in models)
+    glances = (here.summaries.of(here.reading, model, now) for model in models)
     return [
-        each._replace(findings=found.get(each.model.name, []), judged=here.health.looked(each.model))
+        each._replace(findings=found.get(each.model.name, []), judged=here.health.is_judged(each.model))
         for each in glances
     ]
 
 
-async def _with_line(here: Service, glance: Glance) -> dict[str, Any]:
+async def _with_line(here: Service, glance: ModelSummary) -> dict[str, Any]:
     rows, _ = await here.curves.sums(here.reading, glance.model, LEARNT)
     points = learnt_points(rows, span_of(glance.model.blueprint.loop))
     line = [point["value"] for point in points if point["value"] is not None]
-    return {**glance.told(), "sparkline": line, "sample": is_sample(glance.model)}
+    return {**glance.to_json(), "sparkline": line, "sample": is_sample(glance.model)}
 
 
-def _lag(reading: Reading, model: Served) -> dict[str, Any]:
-    """How long feedback took, over the last ones that were learnt."""
-    with reading.moment():
-        each, of = {part.shard: committed(reading, part) for part in model.parts}, LAGS_OF // len(model.parts)
-        asked = (reading.look("waits", shard, after=counts.version - of) for shard, counts in each.items())
-        spans, seen = [span for rows in asked for (span,) in rows], pooled(list(each.values()))
+def _lag(reading: StoreReader, model: ServedModel) -> dict[str, Any]:
+    """Delay of feedback, over the last that was learnt."""
+    with reading.snapshot():
+        each, of = {part.shard: committed_counts(reading, part) for part in model.parts}, LAGS_OF // len(model.parts)
+        asked = (reading.query("waits", shard, after=counts.version - of) for shard, counts in each.items())
+        spans, seen = [span for rows in asked for (span,) in rows], pool_counts(list(each.values()))
     counts = [0] * len(LAGS)
     for span in spans:
         counts[next(i for i, (end, _) in enumerate(LAGS) if span < end)] += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ DECISION = "/v1/decisions/{id}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class EndpointSpec:
     """A call.
 
     Attributes
@@ -44,6 +44,8 @@ class Call:
         What the body is, where it is no JSON: its media types.
     busy
         Whether it is among the most frequent.
+    errors
+        Wraps the answer of another system's call, so that its errors have that system's form.
     """
 
     method: str
@@ -57,10 +59,11 @@ class Call:
     media: str = "application/json"
     takes: tuple[str, ...] = ()
     busy: bool = False
+    errors: Callable[[Endpoint], Endpoint] | None = None
 
     @property
     def summary(self) -> str:
-        """What it does, for people: the first line of who answers."""
+        """First line of the handler's docstring."""
         told = (self.answer.__doc__ or "").partition("\n")[0]
         return told[:1].lower() + told[1:].removesuffix(".")
 
@@ -75,13 +78,14 @@ class Call:
         return f"{self.method} {self.path}"
 
 
-def call(method: str, path: str, name: str, **more: Any) -> Callable[[Endpoint], Call]:
+def endpoint(method: str, path: str, name: str, **more: Any) -> Callable[[Endpoint], EndpointSpec]:
     """Make a call of the function that answers it; ``more`` are the other attributes of `Call`."""
-    return lambda answer: Call(method=method, path=path, name=name, answer=answer, **more)
+    return lambda answer: EndpointSpec(method=method, path=path, name=name, answer=answer, **more)
 
 
 #: Queries that several calls have.
 KEY = ("key", {"type": "string"})
+BY = ("by", {"type": "string"})
 LIMIT = ("limit", {"type": "integer", "minimum": 0})
 AFTER = ("after", {"type": "integer", "minimum": 0})
 SHARD = ("shard", {"type": "integer", "minimum": 0})
@@ -95,9 +99,20 @@ MODULES = (
     "smidgen.service.http.routes_admin",
     "smidgen.service.integrations.ubi",
 )
+#: Those that define the calls of other systems, which their clients make.
+INTEGRATIONS = ("smidgen.service.integrations.personalizer", "smidgen.service.integrations.ofrep")
 
 
-def all_calls() -> list[Call]:
-    """The calls of all modules, the busiest first: routes are looked up in order."""
-    members = [each for name in MODULES for each in vars(importlib.import_module(name)).values()]
-    return sorted((each for each in members if isinstance(each, Call)), key=lambda call: not call.busy)
+def all_endpoints() -> list[EndpointSpec]:
+    """The service's own calls, the busiest first: routes are looked up in order."""
+    return sorted(_defined(MODULES), key=lambda call: not call.busy)
+
+
+def integration_endpoints() -> list[EndpointSpec]:
+    """The calls of other systems."""
+    return _defined(INTEGRATIONS)
+
+
+def _defined(modules: Sequence[str]) -> list[EndpointSpec]:
+    members = [each for name in modules for each in vars(importlib.import_module(name)).values()]
+    return [each for each in members if isinstance(each, EndpointSpec)]

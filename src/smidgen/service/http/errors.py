@@ -53,7 +53,7 @@ _log = logging.getLogger("smidgen.service")
 OTHERS = ("method_not_allowed", "internal_error")
 
 
-class _Quietly:
+class _RateLimitedLog:
     """Writes what callers are not shown to the log, at most once in a while."""
 
     def __init__(self) -> None:
@@ -65,20 +65,20 @@ class _Quietly:
             _log.warning("%s", error)
 
 
-_quietly = _Quietly()
+_quietly = _RateLimitedLog()
 
 
-def code(error: SmidgenError) -> str:
+def error_code(error: SmidgenError) -> str:
     """The word for a refusal."""
     return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
 
 
-def detail(error: SmidgenError) -> ErrorDetail:
+def error_detail(error: SmidgenError) -> ErrorDetail:
     """A refusal as callers are told."""
-    return ErrorDetail(code=code(error), message=error.problem, hint=error.hint)
+    return ErrorDetail(code=error_code(error), message=error.problem, hint=error.hint)
 
 
-def refused(error: SmidgenError) -> tuple[bytes, dict[str, str]]:
+def error_response(error: SmidgenError) -> tuple[bytes, dict[str, str]]:
     """A refusal as an answer: its body, and the headers beside it."""
     if isinstance(error, refusals.DatabaseFailed):
         _quietly.warn(error)
@@ -87,4 +87,4 @@ def refused(error: SmidgenError) -> tuple[bytes, dict[str, str]]:
         more["www-authenticate"] = "Bearer"
     if error.status in (429, 503):
         more["retry-after"] = "1"
-    return msgspec.json.encode(ErrorReply(error=detail(error))), more
+    return msgspec.json.encode(ErrorReply(error=error_detail(error))), more

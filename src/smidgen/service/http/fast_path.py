@@ -19,8 +19,8 @@ import msgspec
 from smidgen.errors import SmidgenError
 from smidgen.service.http.auth import EVERYTHING
 from smidgen.service.http.endpoints import DECISION, MODEL
-from smidgen.service.http.errors import refused
-from smidgen.service.http.middleware import LARGE, Gate, Holding, read
+from smidgen.service.http.errors import error_response
+from smidgen.service.http.middleware import LARGE, Gate, InFlightBytes, decode
 from smidgen.service.http.resources import Service
 from smidgen.service.http.rights import MATRIX, Grant
 from smidgen.service.loops.registry import loops
@@ -36,7 +36,7 @@ _encode = msgspec.json.Encoder().encode
 Respond = Callable[[int, bytes, dict[str, str]], None]
 
 
-class Direct:
+class FastPath:
     """Takes requests off a connection.
 
     Parameters
@@ -49,7 +49,7 @@ class Direct:
         Judges heads, as it does for the ordinary way.
     """
 
-    def __init__(self, here: Service, holding: Holding, gate: Gate) -> None:
+    def __init__(self, here: Service, holding: InFlightBytes, gate: Gate) -> None:
         self._here = here
         self._gate = gate
         self._holding = holding
@@ -57,11 +57,11 @@ class Direct:
         self._open: bool | None = None  # whether there is no token, in this turn of the event loop
 
     @staticmethod
-    def wants(target: bytes) -> bool:
-        """Whether a POST to this target may be one of those."""
+    def matches(target: bytes) -> bool:
+        """Check whether a POST to this target may be one of those."""
         return target.endswith((_FEEDBACK, _DECISIONS))
 
-    def take(
+    def handle(
         self,
         target: bytes,
         headers: list[tuple[bytes, bytes]],
@@ -74,10 +74,10 @@ class Direct:
         ``peer`` is the address of the other end of the connection.
         """
         size, held, found = len(body), self._holding, dict(headers)
-        if size > self._largest or held.held + size > held.limit or len(found) < len(headers) or not _plain(found):
+        if size > self._largest or held.held + size > held.limit or len(found) < len(headers) or not _is_plain(found):
             return False
         verdict = self._gate.judge("POST", headers, peer)
-        if verdict.refusal is not None or (verdict.while_open is not None and self._nobody()):
+        if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):
             return False
         try:
             made = self._command(target, found.get(b"authorization"), body)
@@ -92,64 +92,64 @@ class Direct:
                 else:
                     self._refuse(refusal, respond)
 
-            self._here.writer.put(command, done, at_hand, about)
+            self._here.writer.submit(command, done, at_hand, about)
         except SmidgenError:
             return False
         held.held += size
         return True
 
-    def _nobody(self) -> bool:
-        """Whether there is no token; those who come in the same turn of the event loop come at one time."""
+    def _has_no_tokens(self) -> bool:
+        """Check whether there is no token; those who come in the same turn of the event loop come at one time."""
         if self._open is None:
             self._open = not self._here.tokens.any()
-            asyncio.get_running_loop().call_soon(self._look_again)
+            asyncio.get_running_loop().call_soon(self._forget_answer)
         return self._open
 
-    def _look_again(self) -> None:
+    def _forget_answer(self) -> None:
         self._open = None
 
     def _command(
         self, target: bytes, token: bytes | None, raw: bytes
     ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None], Sequence[str]] | None:
-        """What is to be done, whether all for it is in memory, how its answer is told, which decisions it is about."""
+        """Make the command, whether it is hot, the sender of its answer, and the decisions that it is about."""
         here = self._here
         header = None if token is None else token.decode("latin-1")
-        rights = EVERYTHING if self._nobody() else here.tokens.rights(header)
+        rights = EVERYTHING if self._has_no_tokens() else here.tokens.rights(header)
         if target.startswith(_DECISION):
             id = target[len(_DECISION) : -len(_FEEDBACK)].decode("latin-1")
             if not target.endswith(_FEEDBACK) or not (id.isascii() and id.isalnum()):
                 return None
             grant = Grant(here, _REACT, rights, header)
-            feedback = read(raw, loops.feedback)
+            feedback = decode(raw, loops.feedback)
             command = grant.command(partial(here.engine.feedback, id, feedback))
-            return command, partial(here.engine.learns_at_hand, id), self._heard, (id,)
+            return command, partial(here.engine.is_hot_for_feedback, id), self._send_feedback_reply, (id,)
         name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
         if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
             return None
         grant = Grant(here, _DECIDE, rights, header, name)
-        body = read(raw, loops.decision)
+        body = decode(raw, loops.decision)
         made = grant.command(lambda _: here.engine.decide(name, body))
-        return made, partial(here.engine.decides_at_hand, name, body.key), _made, ()
+        return made, partial(here.engine.is_hot_for_decide, name, body.key), _send_decision, ()
 
-    def _heard(self, answer: FeedbackReply, respond: Respond) -> None:
+    def _send_feedback_reply(self, answer: FeedbackReply, respond: Respond) -> None:
         self._here.metrics.count("feedback", answer.status)
         respond(202 if answer.status == "late" else 200, _encode(answer), {})
 
     def _refuse(self, error: Exception, respond: Respond) -> None:
         if isinstance(error, SmidgenError):
             self._here.metrics.count("refused", type(error).__name__)
-            respond(error.status, *refused(error))
+            respond(error.status, *error_response(error))
         else:
             _log.error("a request failed", exc_info=error)
             respond(HTTPStatus.INTERNAL_SERVER_ERROR, _encode(ErrorReply(error=internal_error())), {})
 
 
-def _made(answer: dict[str, Any], respond: Respond) -> None:
+def _send_decision(answer: dict[str, Any], respond: Respond) -> None:
     respond(201, _encode(answer), {})
 
 
-def _plain(found: dict[bytes, bytes]) -> bool:
-    """Whether the head says nothing but the usual."""
+def _is_plain(found: dict[bytes, bytes]) -> bool:
+    """Check whether the head says nothing but the usual."""
     return (
         b"content-length" in found
         and b"content-encoding" not in found

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from smidgen.errors import SmidgenError
 from smidgen.service.engine.engine import LEASE_S, RENEW_S, Engine
-from smidgen.service.engine.model import Served
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import Busy
 from smidgen.service.storage.protocol import Store
@@ -22,8 +22,8 @@ T = TypeVar("T")
 _log = logging.getLogger("smidgen.service")
 
 
-class Past:
-    """Who is at work on which model's past, of this process and of all workers of its store.
+class ModelJobs:
+    """Jobs on models' logs, of this process and of all workers of its store; one job per shard at a time.
 
     Among workers a lease says who it is, that of the shard with a minus: it ends with the work, or with the worker.
     """
@@ -32,11 +32,11 @@ class Past:
         self._locks: dict[int, asyncio.Lock] = {}
 
     @asynccontextmanager
-    async def work(self, engine: Engine, model: Served, progress: Progress) -> AsyncIterator[Progress]:
+    async def run(self, engine: Engine, model: ServedModel, progress: Progress) -> AsyncIterator[Progress]:
         """Be the only one who works on the past of a model, or of one shard of it; others wait."""
         async with self._locks.setdefault(model.shard, asyncio.Lock()):
-            owning = engine.owning
-            lease = await _Lease.taken(engine.store, -model.shard, owning.name) if owning is not None else None
+            owning = engine.leases
+            lease = await _Lease.acquire(engine.store, -model.shard, owning.name) if owning is not None else None
             model.undoing = progress
             if lease is not None:
                 progress.alone = lease.check
@@ -54,11 +54,11 @@ class Past:
                 pass
 
     @asynccontextmanager
-    async def work_on_all(self, engine: Engine, model: Served, progress: Progress) -> AsyncIterator[Progress]:
-        """The same of all shards of a model, taken in their order."""
+    async def run_for_all(self, engine: Engine, model: ServedModel, progress: Progress) -> AsyncIterator[Progress]:
+        """Acquire all shards of a model, in order (`run`)."""
         async with AsyncExitStack() as stack:
             for part in model.parts:
-                await stack.enter_async_context(self.work(engine, part, progress))
+                await stack.enter_async_context(self.run(engine, part, progress))
             yield progress
 
 
@@ -70,7 +70,7 @@ class _Lease:
         self._renewing = asyncio.create_task(self._renew(), name="smidgen lease of a past")
 
     @classmethod
-    async def taken(cls, store: Store, shard: int, name: str) -> _Lease:
+    async def acquire(cls, store: Store, shard: int, name: str) -> _Lease:
         """Wait until nobody else is at it."""
         while not (granted := await asyncio.to_thread(store.lease, name, LEASE_S, shard)):
             await asyncio.sleep(RENEW_S / 5)
@@ -79,13 +79,13 @@ class _Lease:
     def check(self) -> None:
         """Refuse if another worker may have been at it meanwhile: this one was paused for too long."""
         if self._store.lease(self._name, LEASE_S, self._shard) != {self._shard: self._epoch}:
-            raise Busy("another worker has taken over the work on the model's past", "try again")
+            raise Busy("another worker now processes the model's log", "try again")
 
     async def end(self) -> None:
         """Let another one be at it."""
         self._renewing.cancel()
         await asyncio.wait([self._renewing])
-        await asyncio.to_thread(self._store.leave, self._name, self._shard)
+        await asyncio.to_thread(self._store.release_leases, self._name, self._shard)
 
     async def _renew(self) -> None:
         while True:
@@ -96,7 +96,7 @@ class _Lease:
                 _log.warning("the lease of a model's past could not be renewed: %s", error)
 
 
-async def aside(progress: Progress, work: Callable[[], T]) -> T:
+async def run_in_thread(progress: Progress, work: Callable[[], T]) -> T:
     """Do it in a thread; who is cancelled lets it end first, so that nobody reads from what is closed."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:

@@ -36,10 +36,11 @@ from smidgen.service.errors import (
     TooLarge,
     TooSlow,
     WrongMedia,
+    not_json,
     refuse_deep,
-    wrong_form,
+    validation_error,
 )
-from smidgen.service.http.errors import refused
+from smidgen.service.http.errors import error_response
 
 if TYPE_CHECKING:
     from smidgen.service.http.resources import Service
@@ -124,7 +125,7 @@ class Gate:
             return Verdict(refusal=_bad_host(hosts[0]))
         if method not in READS and len(found) > 1 and self._is_foreign(found, site, peer) and not _carries_token(found):
             return Verdict(refusal=_foreign(found))
-        if not loopback(site.host):
+        if not is_loopback(site.host):
             return Verdict(while_open=_elsewhere(hosts[0]))
         return ADMITTED
 
@@ -132,10 +133,10 @@ class Gate:
         """Report whether a page of another origin sent the request, as its browser says."""
         if sites := found.get(_SITE):
             return not OWN_SITES.issuperset(sites)
-        known = [site, parse_host(self._believed(found.get(_FORWARDED, [b""])[-1], peer))]
+        known = [site, parse_host(self._forwarded_host(found.get(_FORWARDED, [b""])[-1], peer))]
         return not all(self._is_own(origin, known) for origin in found.get(_ORIGIN, ()))
 
-    def _believed(self, forwarded: bytes, peer: str | None) -> bytes:
+    def _forwarded_host(self, forwarded: bytes, peer: str | None) -> bytes:
         """Give the host that the browser called, according to a trusted proxy; without one, nothing."""
         last = forwarded.rpartition(b",")[2].strip()
         return last if last and self._proxies and peer is not None and self._is_trusted(peer) else b""
@@ -183,7 +184,7 @@ class Admission:
                 error = verdict.while_open
             if error is not None:
                 here.metrics.count("refused", type(error).__name__)
-                content, more = refused(error)
+                content, more = error_response(error)
                 await Response(content, error.status, more, "application/json")(scope, receive, send)
                 return
         await self.app(scope, receive, send)
@@ -191,7 +192,7 @@ class Admission:
 
 async def _any_token(here: Service) -> bool:
     if not here.tokens.any():
-        await here.look()
+        await here.refresh()
     return here.tokens.any()
 
 
@@ -232,7 +233,7 @@ def parse_origin(header: bytes) -> tuple[str, Site] | None:
 
 
 @lru_cache(maxsize=64)
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Report whether a host's name or address is this machine's own."""
     if host == "localhost":
         return True
@@ -254,7 +255,7 @@ def _public(url: str) -> tuple[str, Site]:
     found = parse_origin(url.removesuffix("/").encode())
     if found is None:
         raise InvalidArgument(
-            f"public_url is {url!r}; it must be a scheme, a host and perhaps a port, without a path",
+            f"public_url is {url!r} and must be a scheme, a host and an optional port, without a path",
             "give the address that browsers use, e.g. --public-url https://smidgen.example.org",
         )
     return found
@@ -272,8 +273,8 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
 
 def _bad_host(host: bytes) -> BadRequest:
     return BadRequest(
-        f"the Host header is {host.decode('latin-1')!r}; it must be one host name or address, and perhaps a port",
-        "send the host that you call, e.g. Host: 127.0.0.1:8470",
+        f"the Host header is {host.decode('latin-1')!r} and must be a host name or address with an optional port",
+        "send the host of the request URL, e.g. Host: 127.0.0.1:8470",
     )
 
 
@@ -288,8 +289,8 @@ def _foreign(found: Mapping[bytes, Sequence[bytes]]) -> ForeignOrigin:
 
 def _elsewhere(host: bytes) -> OutOfScope:
     return OutOfScope(
-        f"the host is {host.decode('latin-1')!r} and there is no token",
-        "call 127.0.0.1 or localhost, or make a token: smidgen token create",
+        f"the Host header is {host.decode('latin-1')!r} and the request has no token",
+        "call 127.0.0.1 or localhost, or create a token: smidgen token create",
     )
 
 
@@ -299,7 +300,7 @@ def _elsewhere(host: bytes) -> OutOfScope:
 LIMIT = 128 << 20
 
 
-class Holding:
+class InFlightBytes:
     """The bytes that are held now, and how many there may be."""
 
     def __init__(self, limit: int) -> None:
@@ -313,7 +314,7 @@ class InFlight:
     A limit for one body is not enough: many callers at once, or one queue behind a slow disk, add them up.
     """
 
-    def __init__(self, app: ASGIApp, holding: Holding) -> None:
+    def __init__(self, app: ASGIApp, holding: InFlightBytes) -> None:
         self.app = app
         self.holding = holding
 
@@ -332,7 +333,8 @@ class InFlight:
             holding.held += size
             if size and holding.held > holding.limit:
                 raise Busy(
-                    f"{holding.held} bytes of requests are waiting", "slow down; nothing was lost, send it again"
+                    f"{holding.held} bytes of requests are waiting",
+                    "send the request again after a second; nothing was lost",
                 )
             return message
 
@@ -363,28 +365,28 @@ _again = msgspec.json.Encoder().encode
 async def json_body(request: Request, type: type[T]) -> T:
     """The body as a struct, or a refusal that says where it is wrong."""
     _, raw = await raw_body(request, ("application/json",))
-    return read(raw, type) if len(raw) <= LARGE else await _aside(raw, type)
+    return decode(raw, type) if len(raw) <= LARGE else await _decode_in_thread(raw, type)
 
 
 async def raw_body(request: Request, medias: tuple[str, ...]) -> tuple[str, bytes]:
     """A body as it came: its media type, one of some, and its bytes."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media not in medias:
-        raise WrongMedia(f"the content type is {media or 'missing'}", f"send {' or '.join(medias)}")
+        raise WrongMedia(f"Content-Type is {media or 'missing'}", f"send Content-Type: {' or '.join(medias)}")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise WrongMedia("the body is encoded", "send it without Content-Encoding")
+        raise WrongMedia("the body has a Content-Encoding", "send it uncompressed, without Content-Encoding")
     try:
         async with asyncio.timeout(PATIENCE_S):
             return media, await _limited(request, request.app.state.service.options.max_body)
     except TimeoutError as error:
-        raise TooSlow(f"the body has not arrived within {PATIENCE_S} seconds", "send it in one go") from error
+        raise TooSlow(f"the body did not arrive within {PATIENCE_S} seconds", "send the whole body at once") from error
 
 
-async def _aside(raw: bytes, type: type[T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(_parsers, read, raw, type)
+async def _decode_in_thread(raw: bytes, type: type[T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_parsers, decode, raw, type)
 
 
-def read(raw: bytes, type: type[T]) -> T:
+def decode(raw: bytes, type: type[T]) -> T:
     """A body of JSON as a struct, or a refusal that says where it is wrong."""
     if len(raw) > HOLDERS:
         _refuse_crowded(raw)
@@ -393,9 +395,9 @@ def read(raw: bytes, type: type[T]) -> T:
     try:
         body: T = _decoders[type].decode(raw)
     except msgspec.ValidationError as error:
-        raise wrong_form(error, _plain(raw)) from error
+        raise validation_error(error, _plain(raw), type) from error
     except UNREADABLE as error:
-        raise BadRequest(f"the body is not JSON: {error}", "mend it") from error
+        raise not_json(error) from error
     _refuse_duplicates(raw, body)
     return body
 
@@ -403,7 +405,7 @@ def read(raw: bytes, type: type[T]) -> T:
 def _refuse_crowded(raw: bytes) -> None:
     """A few megabytes of ``[],`` would be hundreds of objects, and a second without a pause."""
     if (holders := raw.count(b"[") + raw.count(b"{")) > HOLDERS:
-        raise Impossible(f"the body has {holders} objects and lists", f"send at most {HOLDERS} in one call")
+        raise Impossible(f"the body has {holders} objects and arrays", f"send at most {HOLDERS} in one call")
     if (keys := raw.count(b":")) > MOST_KEYS:
         raise Impossible(f"the body has {keys} keys", f"send at most {MOST_KEYS} in one call")
 
@@ -415,7 +417,7 @@ def _plain(raw: bytes) -> Any:
     except msgspec.ValidationError:
         return None  # a number out of range: JSON, but not for us
     except UNREADABLE as error:
-        raise BadRequest(f"the body is not JSON: {error}", "mend it") from error
+        raise not_json(error) from error
 
 
 async def _limited(request: Request, limit: int) -> bytes:
@@ -438,19 +440,19 @@ def _refuse_duplicates(raw: bytes, body: Any) -> None:
     leaves out fields that say their default, and adds none: where it has as many colons as the text, no key was
     dropped. Where it has fewer, where letters are escaped or much is nested, the keys are counted one by one.
     """
-    plain = b"\\" not in raw and _adds_nothing(body.__class__) and not _deep(raw)
+    plain = b"\\" not in raw and _adds_nothing(body.__class__) and not _may_be_deep(raw)
     if plain and _again(body).count(b":") == raw.count(b":"):
         return
     value = _plain(raw)
     if value is None:
-        raise BadRequest("a number of the body is out of range", "send numbers that a double can hold")
+        raise BadRequest("the body holds a number that is out of range", "send numbers that fit a 64-bit float")
     refuse_deep(raw, value, "the body")
-    if _written(raw) != _keys(value):
-        raise BadRequest("a key stands twice in one object", "send each key once")
+    if _count_keys_in_text(raw) != _count_keys(value):
+        raise BadRequest("an object in the body has the same key twice", "send each key once")
 
 
-def _deep(raw: bytes) -> bool:
-    """Whether more may stand inside one another than can be counted; brackets in strings count too."""
+def _may_be_deep(raw: bytes) -> bool:
+    """Check whether more may stand inside one another than can be counted; brackets in strings count too."""
     if raw.count(b"[") + raw.count(b"{") <= DEEP:
         return False
     brackets = raw.translate(_NESTING, _NO_BRACKETS)
@@ -459,7 +461,7 @@ def _deep(raw: bytes) -> bool:
 
 @cache
 def _adds_nothing(type: Any) -> bool:
-    """Whether a body that is written again says no more than it was read from: all structs leave out defaults."""
+    """Check whether a body that is written again says no more than it was read from: all structs leave out defaults."""
     seen: set[Any] = set()
     ahead: list[Any] = [inspect.type_info(type)]
     while ahead:
@@ -479,8 +481,8 @@ def _adds_nothing(type: Any) -> bool:
     return True
 
 
-def _written(raw: bytes) -> int:
-    """How many keys a text of JSON has: strings that a colon follows. In one pass, however long they are."""
+def _count_keys_in_text(raw: bytes) -> int:
+    """Count the keys of a JSON text: strings followed by a colon. One pass, whatever their length."""
     if b"\\" in raw:  # so that every quotation mark that is left opens or ends a string
         raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     text = np.frombuffer(raw, np.uint8)
@@ -496,9 +498,9 @@ def _written(raw: bytes) -> int:
     return count
 
 
-def _keys(value: Any) -> int:
+def _count_keys(value: Any) -> int:
     if isinstance(value, dict):
-        return len(value) + sum(_keys(inner) for inner in value.values())
+        return len(value) + sum(_count_keys(inner) for inner in value.values())
     if isinstance(value, list):
-        return sum(_keys(inner) for inner in value if isinstance(inner, _HOLDERS))
+        return sum(_count_keys(inner) for inner in value if isinstance(inner, _HOLDERS))
     return 0

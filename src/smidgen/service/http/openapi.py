@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from smidgen.service.http.endpoints import Call, all_calls
+from smidgen.service.http.endpoints import EndpointSpec, all_endpoints, integration_endpoints
 from smidgen.service.http.errors import CODES, OTHERS
 from smidgen.service.http.rights import MATRIX
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import ErrorReply
+from smidgen.service.schemas import DecisionBody, ErrorReply, FeedbackBody
 
 # The OpenAPI document, from the calls and the very structs that read and write their bodies.
 
@@ -37,18 +37,21 @@ _SCHEME = (
 _NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength": 100}
 
 
+_TEXT, _BYTES = {"type": "string"}, {"type": "string", "format": "binary"}
+
 #: The version of the API, as in its paths. That of the program is for those who may read: GET /healthz.
 API = "1"
 
 
 def document() -> dict[str, Any]:
     """The whole document, as the calls and the loops describe themselves."""
-    calls = all_calls()
+    calls = [*all_endpoints(), *integration_endpoints()]
     structs = {kind for call in calls for kind in (_struct(call.body), _struct(call.reply)) if kind is not None}
     ordered = sorted(structs | {ErrorReply}, key=lambda kind: str(kind.__name__))
     _, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
-    components["ErrorDetail"]["properties"]["code"] = {"enum": sorted({*CODES.values(), *OTHERS})}
-    components["ModelBody"]["properties"]["loop"] = {"enum": list(loops)}
+    _describe(components, ordered)
+    components["ErrorDetail"]["properties"]["code"]["enum"] = sorted({*CODES.values(), *OTHERS})
+    components["ModelBody"]["properties"]["loop"]["enum"] = list(loops)
     paths: dict[str, Any] = {}
     for call in sorted(calls, key=lambda call: call.path):
         path = re.sub(r"{(\w+):path}", r"{\1}", call.path)
@@ -74,9 +77,99 @@ def document() -> dict[str, Any]:
     }
 
 
-def _operation(call: Call) -> dict[str, Any]:
-    content = _json(_schema(call.reply)) if call.media == "application/json" else {call.media: {}}
-    good = {str(status): {"description": "ok", "content": content} for status in call.status}
+def _describe(components: dict[str, Any], kinds: list[Any]) -> None:
+    """Describe structs and their fields by the structs' docstrings, and say of arrays what they hold.
+
+    The fields that loops add to a body are described by the loops' own structs.
+    """
+    own = [kind for loop in loops.values() for kind in (loop.request, loop.feedback, loop.reply)]
+    shared = {name: text for kind in reversed(own) for name, text in field_texts(kind).items()}
+    for kind in _structs(kinds):
+        schema, texts = components[kind.__name__], field_texts(kind)
+        if issubclass(kind, (DecisionBody, FeedbackBody)):
+            texts = shared | texts
+        schema["description"] = _about(kind)
+        for name, property in schema["properties"].items():
+            schema["properties"][name] = _described(property, texts.get(name, ""))
+    for schema in components.values():
+        _complete(schema)
+
+
+def _described(schema: dict[str, Any], text: str) -> dict[str, Any]:
+    """A schema with its description."""
+    return {"description": text, **schema} if text else schema
+
+
+def _about(kind: Any) -> str:
+    """The docstring of a struct up to its fields, each paragraph on one line."""
+    text = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes\n---")[0]
+    return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
+
+
+def field_texts(kind: Any) -> dict[str, str]:
+    """The descriptions of a struct's fields in its docstring's ``Attributes``, and in those of its bases.
+
+    Examples
+    --------
+    >>> from smidgen.service.http.openapi import field_texts
+    >>> from smidgen.service.schemas import DecisionBody, ErrorReply, FeedbackBody
+    >>> field_texts(ErrorReply)
+    {'error': 'The error.'}
+    """
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        listed = inspect.cleandoc(base.__doc__ or "").partition("\nAttributes\n----------\n")[2]
+        for names, text in re.findall(r"^(\S.*)\n((?:[ ]{4}.*(?:\n|$))+)", listed, re.MULTILINE):
+            found |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+    return found
+
+
+def _structs(kinds: list[Any]) -> list[Any]:
+    """Structs, and those that their fields hold."""
+    found: dict[Any, None] = {}
+
+    def visit(kind: Any) -> None:
+        if isinstance(kind, msgspec.inspect.StructType):
+            if kind.cls in found:
+                return
+            found[kind.cls] = None
+            for field in kind.fields:
+                visit(field.type)
+        for inner in ("types", "item_types"):
+            for each in getattr(kind, inner, ()):
+                visit(each)
+        for inner in ("item_type", "value_type"):
+            if (each := getattr(kind, inner, None)) is not None:
+                visit(each)
+
+    for each in msgspec.inspect.multi_type_info(kinds):
+        visit(each)
+    return list(found)
+
+
+def _complete(schema: Any) -> None:
+    """Give every array its ``items``: generators of clients know no tuples and refuse arrays of anything."""
+    if isinstance(schema, list):
+        for each in schema:
+            _complete(each)
+    if not isinstance(schema, dict):
+        return
+    if schema.get("type") == "array":
+        if "prefixItems" in schema:
+            first, *others = schema.pop("prefixItems")
+            schema["items"] = first if all(each == first for each in others) else {"anyOf": [first, *others]}
+            schema.setdefault("minItems", 1 + len(others))
+            schema.setdefault("maxItems", 1 + len(others))
+        schema.setdefault("items", {})
+    for each in list(schema.values()):
+        _complete(each)
+
+
+def _operation(call: EndpointSpec) -> dict[str, Any]:
+    content = _json(_schema(call.reply)) if call.media == "application/json" else {call.media: {"schema": _TEXT}}
+    good: dict[str, Any] = {str(status): {"description": "ok", "content": content} for status in call.status}
+    for status in good.keys() & {"204", "304"}:
+        good[status] = {"description": "ok, without a body" if status == "204" else "the same as before"}
     operation: dict[str, Any] = {"operationId": call.name, "summary": call.summary}
     if call.description:
         operation["description"] = call.description
@@ -85,10 +178,10 @@ def _operation(call: Call) -> dict[str, Any]:
     if call.body is not None:
         operation["requestBody"] = {"required": True, "content": _json(_schema(call.body))}
     elif call.takes:
-        operation["requestBody"] = {"required": True, "content": {media: {} for media in call.takes}}
+        operation["requestBody"] = {"required": True, "content": {media: {"schema": _BYTES} for media in call.takes}}
     refusals = {str(status): {"$ref": f"#/components/responses/refusal{status}"} for status in _REFUSALS}
     rule = MATRIX[call.key]
-    if rule.public:
+    if rule.is_public:
         operation["security"] = []
     else:
         operation["security"] = [{}, {"token": [*rule.scopes, *(() if "admin" in rule.scopes else ("admin",))]}]
@@ -127,26 +220,29 @@ def _json(schema: Any) -> dict[str, Any]:
 _NUMBER = {"type": ["number", "null"]}
 #: What every decision's answer has.
 _EVERY_DECISION: dict[str, Any] = {
-    "decision": {"type": "string"},
-    "model": {"type": "string"},
-    "model_version": {"type": "integer", "minimum": 0},
-    "explored": {"type": "boolean"},
-    "propensity": _NUMBER,
-    "expires_at": {"type": "string", "format": "date-time"},
+    "decision": _described({"type": "string"}, "The decision's id: feedback names it."),
+    "model": _described({"type": "string"}, "The model that decided: the one asked, or its challenger."),
+    "model_version": _described({"type": "integer", "minimum": 0}, "The version of the weights that decided."),
+    "explored": _described({"type": "boolean"}, "Whether exploration changed the answer."),
+    "propensity": _described(_NUMBER, "The probability of the answer, or null where nothing was drawn."),
+    "expires_at": _described({"type": "string", "format": "date-time"}, "When the feedback window ends."),
 }
-#: What it has beside, if the model has several shards.
-_SHARD: dict[str, Any] = {"shard": {"type": "integer", "minimum": 0}}
+#: What it has in addition if the model has several shards.
+_SHARD: dict[str, Any] = {"shard": _described({"type": "integer", "minimum": 0}, "The shard that decided.")}
 
 
 def decision() -> dict[str, Any]:
     """A decision's answer: what every one has, and what the loops add."""
-    answers = [msgspec.json.schema_components([loop.reply])[1] for loop in loops.values()]
-    properties = [struct["properties"] for structs in answers for struct in structs.values()]
+    properties = []
+    for loop in loops.values():
+        structs = msgspec.json.schema_components([loop.reply])[1]
+        _describe(structs, [loop.reply])
+        properties += [struct["properties"] for struct in structs.values()]
     return {
         "type": "object",
         "required": list(_EVERY_DECISION),
         "additionalProperties": False,
-        "properties": _EVERY_DECISION | _SHARD | {name: schema for each in properties for name, schema in each.items()},
+        "properties": _EVERY_DECISION | _SHARD | {name: schema for each in reversed(properties) for name, schema in each.items()},
     }
 
 
@@ -160,7 +256,7 @@ def decisions() -> dict[str, Any]:
 
 
 def results() -> dict[str, Any]:
-    """What became of each feedback of a batch: as if it had come alone, or why it was refused."""
+    """Schema of the results of a batch of feedback: as for a single one, or the refusal."""
     each = {"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("FeedbackReply", "ErrorReply")]}
     return {
         "type": "object",

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
+from smidgen.checks import suggest
 from smidgen.errors import InvalidArgument
 from smidgen.serialization import note_registration
 from smidgen.service.http.rights import MATRIX, OPERATOR, Rule, guard, rule_of
@@ -18,7 +19,7 @@ OURS = ("/v1", "/ui", "/docs", "/healthz", "/readyz", "/metrics", "/openapi.json
 
 
 @dataclass(frozen=True)
-class Guest:
+class Plugin:
     """Pages and calls under one name.
 
     Attributes
@@ -40,12 +41,12 @@ class Guest:
     path: str = ""
     until_token: bool = False
 
-    def open(self, scope: Scope) -> bool:
-        """Whether it is there now."""
+    def is_open(self, scope: Scope) -> bool:
+        """Check whether it is there now."""
         return not (self.until_token and scope["app"].state.service.tokens.any())
 
 
-_guests: dict[str, Guest] = {}
+_guests: dict[str, Plugin] = {}
 
 
 def mount(
@@ -56,7 +57,7 @@ def mount(
     path: str = "",
     until_token: bool = False,
     rule: Rule | None = None,
-) -> Guest:
+) -> Plugin:
     """Add pages and calls to the services that are made from now on; by the same name they are replaced.
 
     Once a token exists, a route is open to those whom its rule admits: the row of the matrix of rights, if it has one,
@@ -76,8 +77,8 @@ def mount(
     """
     for route in routes:
         if route.path == "/" or any(route.path == own or route.path.startswith(f"{own}/") for own in OURS):
-            raise InvalidArgument(f"{route.path} is a path of the service itself", "choose another, e.g. /NAME/…")
-    guest = Guest(name, tuple(_guarded(route, rule) for route in routes), title, path, until_token)
+            raise InvalidArgument(f"the path {route.path} belongs to the service", "choose another path, e.g. /NAME/…")
+    guest = Plugin(name, tuple(_guarded(route, rule) for route in routes), title, path, until_token)
     _guests[name] = guest
     for route in routes:
         note_registration(route.endpoint.__module__)
@@ -87,19 +88,19 @@ def mount(
 def unmount(name: str) -> None:
     """Take a guest's pages away from services that are made from now on."""
     if name not in _guests:
-        raise InvalidArgument(f"there is no guest called {name!r}", f"there are: {', '.join(_guests) or 'none'}")
+        raise InvalidArgument(f'there is no plugin "{name}"', suggest(name, _guests, "no plugins are loaded"))
     del _guests[name]
 
 
-def guest_routes() -> list[BaseRoute]:
+def plugin_routes() -> list[BaseRoute]:
     """The routes of all guests, to stand behind our own."""
-    return [_Visiting(guest, route) for guest in _guests.values() for route in guest.routes]
+    return [_PluginRoute(guest, route) for guest in _guests.values() for route in guest.routes]
 
 
 def links(scope: Scope) -> list[dict[str, str]]:
     """The guests' pages that are there now, as our pages link to them."""
     return [
-        {"title": guest.title, "path": guest.path} for guest in _guests.values() if guest.title and guest.open(scope)
+        {"title": guest.title, "path": guest.path} for guest in _guests.values() if guest.title and guest.is_open(scope)
     ]
 
 
@@ -113,19 +114,19 @@ def _guarded(route: Route, rule: Rule | None) -> Route:
     return Route(route.path, guard(route.endpoint, found), methods=methods, name=route.name)
 
 
-class _Visiting(BaseRoute):
+class _PluginRoute(BaseRoute):
     """A guest's route: matched as long as the guest is there."""
 
-    def __init__(self, guest: Guest, route: Route) -> None:
+    def __init__(self, guest: Plugin, route: Route) -> None:
         self._guest, self.route = guest, route
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         found, child = self.route.matches(scope)
-        return (found, child) if found is Match.NONE or self._guest.open(scope) else (Match.NONE, {})
+        return (found, child) if found is Match.NONE or self._guest.is_open(scope) else (Match.NONE, {})
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._guest.until_token:
-            await scope["app"].state.service.look()
-            if not self._guest.open(scope):
+            await scope["app"].state.service.refresh()
+            if not self._guest.is_open(scope):
                 raise HTTPException(404)
         await self.route.handle(scope, receive, send)

@@ -18,7 +18,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 if TYPE_CHECKING:
-    from smidgen.service.http.fast_path import Direct
+    from smidgen.service.http.fast_path import FastPath
 
 #: How many bytes the head of a request may have, and how many headers.
 HEAD, HEADERS = 64 << 10, 100
@@ -40,7 +40,7 @@ _NOBODY = asyncio.Event()  # of a request that nobody reads piece by piece
 _OFFER = (b"upgrade", b"connection", b"http2-settings")
 
 
-class Refusal(Exception):
+class RequestRejected(Exception):
     """A request that is not read to its end.
 
     Attributes
@@ -68,12 +68,12 @@ class Refusal(Exception):
         return "\r\n".join([*lines, "", body]).encode()
 
 
-_LARGE = Refusal(431, "the head is too large", f"send at most {HEAD} bytes and {HEADERS} headers")
-_FULL = Refusal(503, "there are as many connections as the service takes", "try again in a moment")
+_LARGE = RequestRejected(431, "the head is too large", f"send at most {HEAD} bytes and {HEADERS} headers")
+_FULL = RequestRejected(503, "there are as many connections as the service takes", "try again in a moment")
 _SAFE_LINES = b"".join(name + b": " + value + b"\r\n" for name, value in SAFE_HEADERS)
 
 
-class WholeRequest(RequestResponseCycle):
+class BufferedRequest(RequestResponseCycle):
     """A request that was taken off its connection whole; the answer is written in one go.
 
     Parameters
@@ -88,7 +88,7 @@ class WholeRequest(RequestResponseCycle):
         self.disconnected = self.response_started = self.response_complete = False
 
 
-class Guarded(HttpToolsProtocol):
+class LimitedHttpProtocol(HttpToolsProtocol):
     """One connection.
 
     Past the cap there is a reserve for probes: an orchestrator that gets no answer restarts a service that is only
@@ -99,11 +99,11 @@ class Guarded(HttpToolsProtocol):
     #: How many connections there may be; past it they are refused, except for probes.
     most_connections = 1000
     #: The connections of the reserve, oldest first.
-    reserve: ClassVar[dict[Guarded, None]] = {}
+    reserve: ClassVar[dict[LimitedHttpProtocol, None]] = {}
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._refusal: Refusal | None = None
+        self._refusal: RequestRejected | None = None
         self._running: RequestResponseCycle | None = None  # the request that the application works on
         self._probing_since: float | None = None  # when it came, if it is of the reserve
         self._begun: float | None = None  # when the head that is being read began to come
@@ -112,7 +112,7 @@ class Guarded(HttpToolsProtocol):
         self._unwanted_since: float | None = None  # since when the rest of a body comes that was answered already
         self._in_head = False
         self._complete = True  # whether the latest request has come in full
-        self._taker: Direct | None = None  # who takes requests whole
+        self._fast_path: FastPath | None = None  # who takes requests whole
         self._parts: list[bytes] | None = None  # the body of a request that may be taken whole, as far as it has come
         self._size = self._fed = self._headers = 0
 
@@ -157,14 +157,14 @@ class Guarded(HttpToolsProtocol):
             self._fed += len(data) if self._in_head and known else 0
             if self._fed > HEAD:
                 raise _LARGE
-        except (httptools.HttpParserError, Refusal) as error:
-            refusal = self._refusal or (error if isinstance(error, Refusal) else None)
+        except (httptools.HttpParserError, RequestRejected) as error:
+            refusal = self._refusal or (error if isinstance(error, RequestRejected) else None)
             cause = error.__context__
             if refusal is None and cause is not None and not isinstance(cause, httptools.HttpParserError):
                 _log.error("a request could not be read", exc_info=cause)
-            self.refuse(refusal or Refusal(400, f"this is not HTTP/1.1: {error}", "mend the client"))
+            self.refuse(refusal or RequestRejected(400, f"this is not HTTP/1.1: {error}", "fix the client"))
 
-    def refuse(self, refusal: Refusal) -> None:
+    def refuse(self, refusal: RequestRejected) -> None:
         """Answer and close; nobody is told but the caller, or the log would be his to fill."""
         waiting = self.cycle is not None and not self.cycle.response_complete
         own = (
@@ -193,8 +193,8 @@ class Guarded(HttpToolsProtocol):
         self._running = cycle
         super()._start_asgi_task(cycle, app)
 
-    def overdue(self, now: float) -> bool:
-        """Whether it has kept the service waiting for too long."""
+    def is_overdue(self, now: float) -> bool:
+        """Check whether it has kept the service waiting for too long."""
         if self._probing_since is not None and self._running is None and now - self._probing_since > PROBE_S:
             return True
         heads, others = (self._begun, self._unwanted_since), (self._idle_since, self._stuck_since)
@@ -207,7 +207,9 @@ class Guarded(HttpToolsProtocol):
         if self._probing_since is not None and self._running is None:
             self.refuse(_FULL)
         elif self._begun is not None:
-            self.refuse(Refusal(408, f"the head has not arrived within {HEAD_S:g} seconds", "send it in one go"))
+            self.refuse(
+                RequestRejected(408, f"the head has not arrived within {HEAD_S:g} seconds", "send it in one go")
+            )
         else:
             self._abandon()
             self.transport.abort()
@@ -230,7 +232,9 @@ class Guarded(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as offer:  # declined: the request is read as if it had not been made
             method, rest = self.parser.get_method(), data[offer.args[0] :]
             if method == b"CONNECT":
-                raise Refusal(400, "this is no proxy", "use GET, POST, PUT or DELETE") from offer
+                raise RequestRejected(
+                    400, "CONNECT is not supported: this server is not a proxy", "use GET, POST, PUT or DELETE"
+                ) from offer
             lines = [method + b" " + self.url + b" HTTP/" + self.parser.get_http_version().encode()]
             lines += [name + b": " + value for name, value in self.headers if name not in _OFFER]
             self.parser = httptools.HttpRequestParser(self)
@@ -270,17 +274,17 @@ class Guarded(HttpToolsProtocol):
             return
         names, version = [name for name, _ in self.headers], self.parser.get_http_version()
         if (hosts := names.count(b"host")) != 1:
-            self._refuse(Refusal(400, f"there are {hosts} Host headers", "send exactly one"))
+            self._refuse(RequestRejected(400, f"there are {hosts} Host headers", "send exactly one"))
         if version not in ("1.1", "1.0"):
-            self._refuse(Refusal(505, f"this is HTTP/{version}", "speak HTTP/1.1"))
+            self._refuse(RequestRejected(505, f"this is HTTP/{version}", "speak HTTP/1.1"))
         if b"transfer-encoding" in names:
             codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
             if codings != [b"chunked"]:
                 self._refuse(
-                    Refusal(501, "the transfer is coded", 'send "Transfer-Encoding: chunked" and nothing else')
+                    RequestRejected(501, "the transfer is coded", 'send "Transfer-Encoding: chunked" and nothing else')
                 )
         if len(self.pipeline) >= PIPELINED:
-            self._refuse(Refusal(429, f"more than {PIPELINED} requests wait here", "wait for the answers"))
+            self._refuse(RequestRejected(429, f"more than {PIPELINED} requests wait here", "wait for the answers"))
         if self._probing_since is not None and not self._is_probe(names):
             self._refuse(_FULL)
         self._in_head, self._begun = False, None
@@ -293,7 +297,7 @@ class Guarded(HttpToolsProtocol):
                 self.cycle.keep_alive = False
 
     def _is_probe(self, names: list[bytes]) -> bool:
-        """Whether the request whose head is there is one that the reserve is for: the first, a read, without a body."""
+        """Check for a request that the reserve is for: the first of its connection, a read, without a body."""
         return (
             self._running is None
             and self.parser.get_method() in (b"GET", b"HEAD")
@@ -323,11 +327,11 @@ class Guarded(HttpToolsProtocol):
     # Requests that are taken whole
 
     def _direct(self, version: str) -> bool:
-        """Whether the request whose head is there may be taken whole."""
-        self._taker = getattr(self.app, "direct", None)
+        """Check whether the request whose head is there may be taken whole."""
+        self._fast_path = getattr(self.app, "direct", None)
         return (
-            self._taker is not None
-            and self._taker.wants(self.url)
+            self._fast_path is not None
+            and self._fast_path.matches(self.url)
             and (self.cycle is None or self.cycle.response_complete)
             and version == "1.1"
             and self.parser.get_method() == b"POST"
@@ -336,10 +340,10 @@ class Guarded(HttpToolsProtocol):
 
     def _take(self, body: bytes) -> bool:
         """Give the request away whole."""
-        taken = WholeRequest(keep_alive=self.parser.should_keep_alive())
+        taken = BufferedRequest(keep_alive=self.parser.should_keep_alive())
         peer = self.client[0] if self.client else None
         respond = partial(self._respond, taken)
-        if self._taker is None or not self._taker.take(self.url, self.headers, body, respond, peer):
+        if self._fast_path is None or not self._fast_path.handle(self.url, self.headers, body, respond, peer):
             return False
         self.cycle = taken
         return True
@@ -351,7 +355,7 @@ class Guarded(HttpToolsProtocol):
         for part in parts:
             super().on_body(part)
 
-    def _respond(self, taken: WholeRequest, status: int, content: bytes, more: dict[str, str]) -> None:
+    def _respond(self, taken: BufferedRequest, status: int, content: bytes, more: dict[str, str]) -> None:
         """Write an answer in one go."""
         taken.response_started = taken.response_complete = True
         if taken.disconnected or self.transport.is_closing():
@@ -381,12 +385,12 @@ class Guarded(HttpToolsProtocol):
         else:
             self._unwanted_since = self.loop.time()
 
-    def _refuse(self, refusal: Refusal) -> None:
+    def _refuse(self, refusal: RequestRejected) -> None:
         """Refuse from within the parser, which lets through only exceptions of its own."""
         self._refusal = refusal
         raise refusal
 
 
-def guarded(most: int) -> type[Guarded]:
+def protocol_for(most: int) -> type[LimitedHttpProtocol]:
     """The protocol with a number of connections, and a reserve of its own."""
-    return type("Guarded", (Guarded,), {"most_connections": most, "reserve": {}})
+    return type("Guarded", (LimitedHttpProtocol,), {"most_connections": most, "reserve": {}})

@@ -20,20 +20,20 @@ from starlette.responses import Response
 from smidgen.errors import SmidgenError
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.log_reader import DecisionEvent, EventLog
-from smidgen.service.engine.model import Served
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.stories import find_decision
 from smidgen.service.engine.writer import Writer
-from smidgen.service.errors import BadRequest, StorageFailed
+from smidgen.service.errors import BadRequest, StorageFailed, json_text
 from smidgen.service.http.auth import USED_S, Tokens
-from smidgen.service.http.jobs import Past
+from smidgen.service.http.jobs import ModelJobs
 from smidgen.service.monitoring.curves import Curves
 from smidgen.service.monitoring.health import Health
-from smidgen.service.monitoring.position_bias import Looking
-from smidgen.service.monitoring.summaries import Glances
+from smidgen.service.monitoring.position_bias import BiasCache
+from smidgen.service.monitoring.summaries import SummaryCache
 from smidgen.service.monitoring.weights import contributions
 from smidgen.service.schemas import Contributions
 from smidgen.service.storage.address import Database
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 
 if TYPE_CHECKING:
     from smidgen.service.schemas import Finding
@@ -62,8 +62,8 @@ class Metrics:
         """One more of this."""
         self._counts[what, kind] += 1
 
-    def note(self, engine: Engine, writer: Writer) -> Note:
-        """What this process can say of itself."""
+    def status_of(self, engine: Engine, writer: Writer) -> Note:
+        """Figures of this process."""
         return {
             "counts": [[what, kind, n] for (what, kind), n in self._sorted()],
             "commits": writer.commits,
@@ -133,7 +133,7 @@ SIZE, GONE_S = 32 << 10, 3.0
 _HEAD = struct.Struct("<QQ")  # how often it was written (odd: it is being written), and how many bytes there are
 
 
-class Board:
+class SharedStatus:
     """One page for each worker. Make it before the workers are; each writes its own page only.
 
     Parameters
@@ -143,8 +143,8 @@ class Board:
 
     Examples
     --------
-    >>> from smidgen.service.http.resources import Board
-    >>> board = Board(2)
+    >>> from smidgen.service.http.resources import SharedStatus
+    >>> board = SharedStatus(2)
     >>> board.write(1, {"commits": 7})
     >>> [(note["worker"], note["commits"]) for note in board.read()]
     [(1, 7)]
@@ -167,7 +167,7 @@ class Board:
         _HEAD.pack_into(self._memory, start, count + 2, len(content))
 
     def read(self) -> list[dict[str, Any]]:
-        """How the workers are that have written lately, in their order."""
+        """Statuses of the workers that have written lately, in order."""
         found = (self._read(worker * SIZE) for worker in range(self.workers))
         now = time.monotonic()
         return [note for note in found if note is not None and now - note["at"] < GONE_S]
@@ -191,7 +191,7 @@ class Board:
 
 @dataclass(frozen=True)
 class Options:
-    """What `smidgen serve` sets.
+    """Options of `smidgen serve`.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ class Options:
     apprentice: bool = False
     workers: int = 1
     worker: int = 0
-    board: Board | None = None
+    board: SharedStatus | None = None
 
 
 # What every page and call of a running service has at hand: its open resources, rights, names, JSON out.
@@ -265,27 +265,27 @@ class Service:
     options: Options
     engine: Engine
     writer: Writer
-    reading: Reading
+    reading: StoreReader
     log: EventLog
     tokens: Tokens
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
     health: Health = field(default_factory=Health)
-    past: Past = field(default_factory=Past)
-    looking: Looking = field(default_factory=Looking)
-    glances: Glances = field(default_factory=Glances)
+    jobs: ModelJobs = field(default_factory=ModelJobs)
+    position_bias: BiasCache = field(default_factory=BiasCache)
+    summaries: SummaryCache = field(default_factory=SummaryCache)
     large: asyncio.Lock = field(default_factory=asyncio.Lock)
     _probe: asyncio.Future[None] | None = None
-    _looking_now: asyncio.Future[None] | None = None
+    _refreshing: asyncio.Future[None] | None = None
     _next: asyncio.Future[None] | None = None
 
-    def models(self) -> list[Served]:
+    def models(self) -> list[ServedModel]:
         """The models that are committed, in the order of their making: of each its first shard."""
         shards = self.engine.shards
         found = [shards[row.shard] for row in self.reading.models() if row.shard in shards]
         return [model for model in found if model.part == 0]
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Where there are other workers: see all that they had changed of models and tokens when this was called.
 
         At most one look is under way, and one waits for it: who comes meanwhile shares that.
@@ -293,32 +293,34 @@ class Service:
         if not self.engine.store.shared:
             return
         if self._next is None:
-            self._next = asyncio.ensure_future(self._look_after(self._looking_now))
+            self._next = asyncio.ensure_future(self._refresh_after(self._refreshing))
         await asyncio.shield(self._next)
 
-    async def _look_after(self, before: asyncio.Future[None] | None) -> None:
+    async def _refresh_after(self, before: asyncio.Future[None] | None) -> None:
         if before is not None:
             await asyncio.wait([before])
-        self._looking_now, self._next = self._next, None
-        number = await asyncio.to_thread(self.engine.store.catalogue)
+        self._refreshing, self._next = self._next, None
+        number = await asyncio.to_thread(self.engine.store.catalogue_number)
         if number > self.engine.catalogue:
-            await self.writer.do(lambda: self.engine.look(number))
+            await self.writer.run(lambda: self.engine.refresh(number))
 
-    async def able(self) -> None:
+    async def check_healthy(self) -> None:
         """Refuse unless a decision could be committed now: what was proved within the last seconds is believed.
 
         A writer that is busy is not asked to stop for this; then what it last showed counts.
         """
         self.writer.open()
-        if self.writer.able and time.monotonic() - self.writer.proved < BELIEVED_S:
+        if self.writer.healthy and time.monotonic() - self.writer.last_commit_at < BELIEVED_S:
             return
         if self._probe is None or self._probe.done():
-            self._probe = asyncio.ensure_future(self.writer.do(self.engine.store.probe))
+            self._probe = asyncio.ensure_future(self.writer.run(self.engine.store.probe))
         await asyncio.wait([self._probe], timeout=PATIENCE_S)
         if self._probe.done():
             self._probe.result()
-        elif not self.writer.able:
-            raise StorageFailed("the last commit failed, and none has succeeded since", "free some space")
+        elif not self.writer.healthy:
+            raise StorageFailed(
+                "the last commit failed, and none has succeeded since", "check the disk: free space, permissions"
+            )
 
     def close(self) -> None:
         """Let go of the thread; what has begun is finished."""
@@ -335,7 +337,7 @@ def reply(content: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(content), status, media_type=JSON)
 
 
-async def note_uses(here: Service) -> None:
+async def record_uses_loop(here: Service) -> None:
     """Again and again: write when tokens were last used, of each at most once a minute."""
     while True:
         await asyncio.sleep(NOTE_S)
@@ -353,28 +355,28 @@ async def write_uses(here: Service, within_s: float = USED_S) -> None:
             here.engine.store.use_token(id, at)
 
     try:
-        await here.writer.do(write)
+        await here.writer.run(write)
     except SmidgenError as error:
-        here.tokens.unrecorded(uses)
+        here.tokens.put_back(uses)
         _log.warning("the last use of tokens could not be written: %s", error)
 
 
-async def explained(here: Service, id: str, allowed: str | None) -> Contributions | None:
-    """What the features of a decision's answer add to its score, under the present weights.
+async def explain(here: Service, id: str, allowed: str | None) -> Contributions | None:
+    """Contributions of the features to the score of a decision's answer, under the present weights.
 
     Weights are read between two batches; a story does not wait for a writer that is busy, and is then told without.
     """
 
-    def recorded() -> tuple[Served, DecisionEvent]:
+    def recorded() -> tuple[ServedModel, DecisionEvent]:
         row, model = find_decision(here.log, here.engine.shards, id, allowed)
         return model, here.log.decision(model, row.seq)
 
     model, event = await asyncio.to_thread(recorded)
 
     def told() -> Contributions | None:
-        return contributions(here.engine, here.engine.enter(model), event.key, event.decision)
+        return contributions(here.engine, here.engine.acquire(model), event.key, event.decision)
 
-    wanted = asyncio.ensure_future(here.writer.do(told))
+    wanted = asyncio.ensure_future(here.writer.run(told))
     await asyncio.wait([wanted], timeout=PATIENCE_S)
     return wanted.result() if wanted.done() else None
 
@@ -383,5 +385,5 @@ def whole_number(request: Request, name: str) -> int:
     """A whole number of the query, 0 if it is not there."""
     text = request.query_params.get(name, "0")
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise BadRequest(f"{name} is {text!r}", "give a whole number")
+        raise BadRequest(f"{name} is {json_text(text)}", f"send a whole number, e.g. ?{name}=10")
     return int(text)

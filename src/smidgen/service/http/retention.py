@@ -10,10 +10,10 @@ from functools import partial
 from typing import TypeVar
 
 from smidgen.errors import SmidgenError
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.retention import STAGED, Retention, planned, states
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.retention import STAGED, RetentionHandler, checkpoint_states, plan_checkpoint
 from smidgen.service.engine.undo import Progress
-from smidgen.service.http.jobs import aside
+from smidgen.service.http.jobs import run_in_thread
 from smidgen.service.http.resources import Service
 from smidgen.service.schemas import RetainedReply
 
@@ -28,28 +28,28 @@ async def retain(here: Service, name: str, older_than_s: float, token: str | Non
 
     ``token`` is the id of the token by whose call this is done.
     """
-    model = await here.writer.do(lambda: here.engine.entered(name))
-    return Retention.together([await _retain(here, part, older_than_s, token) for part in model.parts])
+    model = await here.writer.run(lambda: here.engine.locked_model(name))
+    return RetentionHandler.combined_reply([await _retain(here, part, older_than_s, token) for part in model.parts])
 
 
-async def _retain(here: Service, model: Served, older_than_s: float, token: str | None = None) -> RetainedReply:
-    async with here.past.work(here.engine, model, Progress("retain")) as progress:
+async def _retain(here: Service, model: ServedModel, older_than_s: float, token: str | None = None) -> RetainedReply:
+    async with here.jobs.run(here.engine, model, Progress("retain")) as progress:
         now = here.engine.clock()
-        plan = await aside(progress, lambda: planned(here.reading, model, now - older_than_s, now))
+        plan = await run_in_thread(progress, lambda: plan_checkpoint(here.reading, model, now - older_than_s, now))
         if plan is None:
-            return await here.writer.do(partial(here.engine.retained, model))
-        found, count = states(here.reading, model, plan, progress), 0
-        while (chunk := await aside(progress, lambda: list(itertools.islice(found, STAGED)))) or not count:
-            await here.writer.do(
+            return await here.writer.run(partial(here.engine.retention_state, model))
+        found, count = checkpoint_states(here.reading, model, plan, progress), 0
+        while (chunk := await run_in_thread(progress, lambda: list(itertools.islice(found, STAGED)))) or not count:
+            await here.writer.run(
                 partial(_then, progress, partial(here.engine.stage, model, plan, chunk, first=not count))
             )
             count += 1
 
         def rebase() -> RetainedReply:
-            with here.engine.by(token):
-                return here.engine.rebase(model, plan)
+            with here.engine.signed_by(token):
+                return here.engine.apply_checkpoint(model, plan)
 
-        return await here.writer.do(partial(_then, progress, rebase))
+        return await here.writer.run(partial(_then, progress, rebase))
 
 
 def _then(progress: Progress, command: Callable[[], T]) -> T:
@@ -58,7 +58,7 @@ def _then(progress: Progress, command: Callable[[], T]) -> T:
     return command()
 
 
-async def keep(here: Service) -> None:
+async def retention_loop(here: Service) -> None:
     """Look after the retention of all models, again and again; one that fails is told of, and tried again later."""
     loop, next_time = asyncio.get_running_loop(), dict[int, float]()
     while True:

@@ -1,4 +1,4 @@
-"""Who may call what: one matrix of routes, scopes and models, and the one judge that reads it.
+"""Access control: one matrix of routes, scopes and models, and the function that applies it.
 
 Every route has a row in `MATRIX`, or, if a plugin mounts it, the rule that the plugin gives. The row says which scopes
 suffice and where the request names models: in the path, in the body, or by the models that stand next to the one in the
@@ -21,8 +21,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from smidgen.service.engine.champions import named_models
-from smidgen.service.engine.model import Served
-from smidgen.service.errors import BadRequest, NotAllowed, OutOfScope, Taken
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.errors import BadRequest, NotAllowed, OutOfScope, Taken, json_text
 from smidgen.service.http.auth import Rights
 from smidgen.service.http.endpoints import DECISION, MODEL, Endpoint
 from smidgen.service.http.middleware import json_body
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Where(StrEnum):
+class ModelAccess(StrEnum):
     """Which models a call is about."""
 
     NONE = "none"  #: nothing in the answer is about a model
@@ -44,7 +44,7 @@ class Where(StrEnum):
     SERVICE = "service"  #: the service as a whole: refused to tokens that are limited to a model
 
 
-def _none(_: Any) -> tuple[str, ...]:
+def _no_models(_: Any) -> tuple[str, ...]:
     return ()
 
 
@@ -72,21 +72,21 @@ class Rule(NamedTuple):
     """
 
     scopes: tuple[str, ...] = ()
-    models: Where = Where.OWN
-    body: Callable[[Any], Iterable[str]] = _none
-    partners: Callable[[Served], Iterable[str]] = _none
+    models: ModelAccess = ModelAccess.OWN
+    body: Callable[[Any], Iterable[str]] = _no_models
+    partners: Callable[[ServedModel], Iterable[str]] = _no_models
     signed: bool = False
     quick: bool = False
     key: str | None = None
     tokens: bool = False
 
     @property
-    def public(self) -> bool:
-        """Whether nobody is asked for a token."""
+    def is_public(self) -> bool:
+        """True if nobody is asked for a token."""
         return not self.scopes
 
 
-def _listed(names: Sequence[str]) -> Sequence[str]:
+def _models_listed(names: Sequence[str]) -> Sequence[str]:
     return names
 
 
@@ -94,39 +94,39 @@ def _target(body: CopyBody | RenameBody) -> list[str]:
     return [body.to]
 
 
-def _champion(model: Served) -> list[str]:
+def _champion(model: ServedModel) -> list[str]:
     return [model.leader.name] if model.leader is not None else []
 
 
-def _compared(model: Served) -> list[str]:
-    return [*_champion(model), *(each.name for each in model.beside)]
+def _compared_model(model: ServedModel) -> list[str]:
+    return [*_champion(model), *(each.name for each in model.arms)]
 
 
 DECIDE, FEEDBACK, READ, ADMIN = ("decide",), ("feedback",), ("read",), ("admin",)
 #: Calls that tell how a model is set up and how it does, but nothing that users sent and nothing that was learned.
 ANY = (*DECIDE, *FEEDBACK, *READ)
-PUBLIC = Rule((), Where.NONE)
+PUBLIC = Rule((), ModelAccess.NONE)
 #: For routes of plugins that give no rule of their own.
-OPERATOR = Rule(ADMIN, Where.SERVICE, signed=True)
-_OPERATOR = Rule(ADMIN, Where.PATH, signed=True)
-_LOOK, _READ = Rule(ANY, Where.PATH), Rule(READ, Where.PATH)
-_REACT = Rule(FEEDBACK, Where.OWN, quick=True)
-_HOSTED = Rule(DECIDE, Where.PERSONALIZER, quick=True, key="ocp-apim-subscription-key")
+OPERATOR = Rule(ADMIN, ModelAccess.SERVICE, signed=True)
+_OPERATOR = Rule(ADMIN, ModelAccess.PATH, signed=True)
+_LOOK, _READ = Rule(ANY, ModelAccess.PATH), Rule(READ, ModelAccess.PATH)
+_REACT = Rule(FEEDBACK, ModelAccess.OWN, quick=True)
+_HOSTED = Rule(DECIDE, ModelAccess.PERSONALIZER, quick=True, key="ocp-apim-subscription-key")
 #: For the model that the first rank call of Azure AI Personalizer's clients creates.
 HOSTED_CREATION = _HOSTED._replace(scopes=ADMIN, signed=True, quick=False)
-_FLAG = Rule(DECIDE, Where.OWN, key="x-api-key")
+_FLAG = Rule(DECIDE, ModelAccess.OWN, key="x-api-key")
 _UI = "/ui/models/{name}"
 
 #: The matrix: method and path of every route of the service and of the integrations that come with it.
 MATRIX: dict[str, Rule] = {
     # models
-    "GET /v1/models": Rule(ANY, Where.OWN),
+    "GET /v1/models": Rule(ANY, ModelAccess.OWN),
     f"GET {MODEL}": _LOOK,
     f"PUT {MODEL}": _OPERATOR._replace(body=named_models),
     f"PATCH {MODEL}": _OPERATOR._replace(partners=_champion),
     f"DELETE {MODEL}": _OPERATOR,
     f"POST {MODEL}:copy": _OPERATOR._replace(body=_target),
-    f"POST {MODEL}:import": _OPERATOR._replace(body=_listed),
+    f"POST {MODEL}:import": _OPERATOR._replace(body=_models_listed),
     f"POST {MODEL}:rename": _OPERATOR._replace(body=_target),
     f"POST {MODEL}:revive": _OPERATOR._replace(partners=_champion),
     f"POST {MODEL}:promote": _OPERATOR._replace(partners=_champion),
@@ -136,48 +136,50 @@ MATRIX: dict[str, Rule] = {
     f"GET {MODEL}/health": _LOOK,
     f"GET {MODEL}/weights": _READ,
     f"GET {MODEL}/taste": _READ,
-    f"GET {MODEL}/compare": _READ._replace(partners=_compared),
+    f"GET {MODEL}/candidates": _READ,
+    f"GET {MODEL}/segments": _READ,
+    f"GET {MODEL}/compare": _READ._replace(partners=_compared_model),
     f"GET {MODEL}/log": _READ,
     # decisions and feedback
-    f"POST {MODEL}/decisions": Rule(DECIDE, Where.PATH, quick=True),
-    f"POST {MODEL}/decisions:batch": Rule(DECIDE, Where.PATH, quick=True),
-    f"POST {MODEL}/examples": Rule(FEEDBACK, Where.PATH, signed=True),
-    f"GET {DECISION}": Rule(ANY, Where.OWN),
+    f"POST {MODEL}/decisions": Rule(DECIDE, ModelAccess.PATH, quick=True),
+    f"POST {MODEL}/decisions:batch": Rule(DECIDE, ModelAccess.PATH, quick=True),
+    f"POST {MODEL}/examples": Rule(FEEDBACK, ModelAccess.PATH, signed=True),
+    f"GET {DECISION}": Rule(ANY, ModelAccess.OWN),
     f"POST {DECISION}/feedback": _REACT,
     f"POST {DECISION}/shown": _REACT,
-    f"POST {DECISION}:retract": Rule(FEEDBACK, Where.OWN, signed=True),
+    f"POST {DECISION}:retract": Rule(FEEDBACK, ModelAccess.OWN, signed=True),
     "POST /v1/feedback:batch": _REACT,
-    "POST /v1/ubi": Rule(FEEDBACK, Where.OWN),
+    "POST /v1/ubi": Rule(FEEDBACK, ModelAccess.OWN),
     # tokens
-    "GET /v1/tokens": Rule(ADMIN, Where.SERVICE),
-    "POST /v1/tokens": Rule(ADMIN, Where.SERVICE, tokens=True),
-    "DELETE /v1/tokens/{id}": Rule(ADMIN, Where.SERVICE, tokens=True),
+    "GET /v1/tokens": Rule(ADMIN, ModelAccess.SERVICE),
+    "POST /v1/tokens": Rule(ADMIN, ModelAccess.SERVICE, tokens=True),
+    "DELETE /v1/tokens/{id}": Rule(ADMIN, ModelAccess.SERVICE, tokens=True),
     # probes, figures, pages
     "GET /healthz": PUBLIC,
     "GET /readyz": PUBLIC,
-    "GET /metrics": Rule(ANY, Where.OWN),
+    "GET /metrics": Rule(ANY, ModelAccess.OWN),
     "GET /openapi.json": PUBLIC,
     "GET /": PUBLIC,
     "GET /docs": PUBLIC,
     "GET /ui/files/{file}": PUBLIC,
     "GET /ui/loops.json": PUBLIC,
     "GET /ui/guests.json": PUBLIC,
-    "GET /ui/learners.json": Rule(ANY, Where.NONE),
-    "GET /ui/models.json": Rule(ANY, Where.OWN),
+    "GET /ui/learners.json": Rule(ANY, ModelAccess.NONE),
+    "GET /ui/models.json": Rule(ANY, ModelAccess.OWN),
     f"GET {_UI}/curve.json": _LOOK,
     f"GET {_UI}/weights.json": _READ,
     f"GET {_UI}/names.json": _READ,
     f"GET {_UI}/keys.json": _READ,
     f"GET {_UI}/recent.json": _READ,
-    "GET /ui/decisions/{id}/story.json": Rule(ANY, Where.OWN),
-    "GET /ui/decisions/{id}/answers.json": Rule(ANY, Where.OWN),
+    "GET /ui/decisions/{id}/story.json": Rule(ANY, ModelAccess.OWN),
+    "GET /ui/decisions/{id}/answers.json": Rule(ANY, ModelAccess.OWN),
     "POST /ui/sample": OPERATOR,
     # integrations
     "POST /personalizer/v1.0/rank": _HOSTED,
     "POST /personalizer/v1.0/events/{event}/reward": _HOSTED._replace(scopes=FEEDBACK),
     "POST /personalizer/v1.0/events/{event}/activate": _HOSTED._replace(scopes=FEEDBACK),
     "GET /personalizer/v1.0/status": _HOSTED._replace(scopes=ANY),
-    "POST /ofrep/v1/evaluate/flags/{name}": _FLAG._replace(models=Where.PATH),
+    "POST /ofrep/v1/evaluate/flags/{name}": _FLAG._replace(models=ModelAccess.PATH),
     "POST /ofrep/v1/evaluate/flags": _FLAG,
 }
 
@@ -188,8 +190,8 @@ def judge(rule: Rule, rights: Rights, *names: str) -> None:
         return
     if "admin" not in rights.scopes and rights.scopes.isdisjoint(rule.scopes):
         wanted = " or ".join((*rule.scopes, *(() if "admin" in rule.scopes else ADMIN)))
-        raise OutOfScope("the token's scope does not cover this call", f"use a token with the scope {wanted}")
-    if rights.model is not None and (rule.models is Where.SERVICE or not {rights.model}.issuperset(names)):
+        raise OutOfScope("the token's scopes do not allow this call", f"use a token with the scope {wanted}")
+    if rights.model is not None and (rule.models is ModelAccess.SERVICE or not {rights.model}.issuperset(names)):
         raise OutOfScope("the token is limited to another model", "use a token for this model, or for all models")
 
 
@@ -234,11 +236,11 @@ class Grant:
             return msgspec.convert(self._name, Name)
         except msgspec.ValidationError as error:
             raise BadRequest(
-                f"the model's name is {self._name!r}",
+                f"the model's name is {json_text(self._name)}",
                 "use letters, digits, dots, dashes and underscores, a letter or digit first, at most 100",
             ) from error
 
-    def visible(self, models: Iterable[Served]) -> list[Served]:
+    def visible(self, models: Iterable[ServedModel]) -> list[ServedModel]:
         """Those of the models that the caller may see."""
         return [model for model in models if self.only in (None, model.name)]
 
@@ -264,15 +266,15 @@ class Grant:
         a command that is no longer allowed is undone, and one during which a token changed is run again.
         """
         rule = self.rule
-        if self.here.engine.store.shared or rule.signed or rule.partners is not _none:
-            return functools.partial(self._run, act)
+        if self.here.engine.store.shared or rule.signed or rule.partners is not _no_models:
+            return functools.partial(self._run_judged, act)
         return functools.partial(act, self.rights.model)
 
-    def _run(self, act: Callable[[str | None], T]) -> T:
+    def _run_judged(self, act: Callable[[str | None], T]) -> T:
         """Run a command that must be judged within the batch, or whose events are signed."""
         engine = self.here.engine
         self.judge_partners()
-        with engine.by(self.rights.id if self.rule.signed else None):
+        with engine.signed_by(self.rights.id if self.rule.signed else None):
             answer = self._again(act) if engine.store.shared else act(self.only)
         self.judge_partners()  # what other workers made of them is known by now
         return answer
@@ -280,7 +282,7 @@ class Grant:
     def _again(self, act: Callable[[str | None], T]) -> T:
         tokens, engine = self.here.tokens, self.here.engine
         if self.rule.tokens:
-            engine.look()
+            engine.refresh()
             found = tokens.rights(self._header)
             judge(self.rule, found)
             return act(found.model)
@@ -289,17 +291,17 @@ class Grant:
         try:
             return act(found.model)
         finally:
-            engine.look()  # no query of its own: the number came along
+            engine.refresh()  # no query of its own: the number came along
             if engine.catalogue != number and tokens.rights(self._header) != found:
-                raise Taken("a token was made meanwhile", "do it again in the next batch")
+                raise Taken("a token was created at the same time", "retry in the next batch")
 
-    async def do(self, act: Callable[[], T]) -> T:
+    async def run(self, act: Callable[[], T]) -> T:
         """Run a command of the engine; returns when what it did is on the disk."""
-        return await self.here.writer.do(self.command(lambda _: act()))
+        return await self.here.writer.run(self.command(lambda _: act()))
 
-    async def do_for(self, act: Callable[[str | None], T], about: Sequence[str] = ()) -> T:
-        """The same for a command that is given the only model that the caller may see."""
-        return await self.here.writer.do(self.command(act), about)
+    async def run_for(self, act: Callable[[str | None], T], about: Sequence[str] = ()) -> T:
+        """Run a command that is given the only model that the caller may see (`run`)."""
+        return await self.here.writer.run(self.command(act), about)
 
 
 async def admit(request: Request, rule: Rule) -> Grant:
@@ -309,23 +311,23 @@ async def admit(request: Request, rule: Rule) -> Grant:
     if a token is not known.
     """
     here: Service = request.app.state.service
-    if rule.public:
+    if rule.is_public:
         return Grant(here, rule, Rights(frozenset(), None), None)
     key = request.headers.get(rule.key) if rule.key is not None else None
     header = f"Bearer {key}" if key else request.headers.get("authorization")
     if not rule.quick:
-        await here.look()
+        await here.refresh()
     try:
         rights = here.tokens.rights(header)
     except NotAllowed:
         if not rule.quick or not here.engine.store.shared:
             raise
-        await here.look()
+        await here.refresh()
         rights = here.tokens.rights(header)
     name = None
-    if rule.models is Where.PATH:
+    if rule.models is ModelAccess.PATH:
         name = request.path_params["name"]
-    elif rule.models is Where.PERSONALIZER:
+    elif rule.models is ModelAccess.PERSONALIZER:
         name = rights.model or here.options.personalizer
     return Grant(here, rule, rights, header, name)
 

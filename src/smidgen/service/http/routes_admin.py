@@ -12,20 +12,20 @@ from smidgen import __version__
 from smidgen.errors import SmidgenError
 from smidgen.service.errors import Unknown
 from smidgen.service.http import auth
-from smidgen.service.http.endpoints import call
+from smidgen.service.http.endpoints import endpoint
 from smidgen.service.http.resources import Service, reply, service
-from smidgen.service.http.rights import READ, Rule, Where, grant_of, judge
-from smidgen.service.http.workers import lags, notes
+from smidgen.service.http.rights import READ, ModelAccess, Rule, grant_of, judge
+from smidgen.service.http.workers import all_statuses, replication_lag
 from smidgen.service.log.events import stamp
 from smidgen.service.schemas import CreatedTokenReply, TokenBody, TokenReply, TokensReply
 from smidgen.service.storage.records import TokenRow
 
 # Alive, able, and how busy.
 
-_READS = Rule(READ, Where.SERVICE)
+_READS = Rule(READ, ModelAccess.SERVICE)
 
 
-@call("GET", "/healthz", "alive", reply=dict)
+@endpoint("GET", "/healthz", "alive", reply=dict)
 async def alive(request: Request) -> Response:
     """Alive.
 
@@ -35,21 +35,21 @@ async def alive(request: Request) -> Response:
     return reply({"status": "ok", **told})
 
 
-@call("GET", "/readyz", "ready", reply=dict)
+@endpoint("GET", "/readyz", "ready", reply=dict)
 async def ready(request: Request) -> Response:
     """Able to decide.
 
     That is, to commit a decision.
     """
     here = service(request)
-    await here.able()
+    await here.check_healthy()
     told = {"worker": here.options.worker} if here.engine.store.shared else {}
     if _may_read(request):
         told["models"] = len(here.engine.models)
     return reply({"status": "ready", **told})
 
 
-@call("GET", "/metrics", "showMetrics", media="text/plain")
+@endpoint("GET", "/metrics", "showMetrics", media="text/plain")
 async def show_metrics(request: Request) -> Response:
     """Figures for Prometheus.
 
@@ -61,7 +61,7 @@ async def show_metrics(request: Request) -> Response:
     def text() -> str:
         models = grant.visible(here.models())
         found = here.health.figures(here.reading, models, here.engine.clock())
-        workers, known = notes(here), lags(here, grant.only)
+        workers, known = all_statuses(here), replication_lag(here, grant.only)
         gauges: list[tuple[str, dict[str, int | str], int]] = []
         if here.engine.store.shared:
             gauges = [("smidgen_workers", {}, len(workers))]
@@ -85,15 +85,15 @@ def _may_read(request: Request) -> bool:
 # Tokens: listed, created, revoked by an admin whose own token is not limited to a model.
 
 
-@call("GET", "/v1/tokens", "listTokens", reply=TokensReply)
+@endpoint("GET", "/v1/tokens", "listTokens", reply=TokensReply)
 async def list_tokens(request: Request) -> Response:
     """List the tokens, without their secrets."""
     here = grant_of(request).here
     found = await asyncio.to_thread(here.tokens.list)
-    return reply(TokensReply(tokens=[_told(each) for each in found]))
+    return reply(TokensReply(tokens=[_token_reply(each) for each in found]))
 
 
-@call("POST", "/v1/tokens", "createToken", body=TokenBody, reply=CreatedTokenReply, status=(201,))
+@endpoint("POST", "/v1/tokens", "createToken", body=TokenBody, reply=CreatedTokenReply, status=(201,))
 async def create_token(request: Request) -> Response:
     """Create a token; the reply shows its secret this once.
 
@@ -109,28 +109,28 @@ async def create_token(request: Request) -> Response:
         store = here.engine.store
         return auth.create(store, body.scopes, body.model, now, name=body.name, expires_at=until)
 
-    id, secret = await grant.do(create)
-    told = msgspec.structs.asdict(_told(await _found(here, id)))
+    id, secret = await grant.run(create)
+    told = msgspec.structs.asdict(_token_reply(await _find_token(here, id)))
     return reply(CreatedTokenReply(**told, token=secret), 201)
 
 
-@call("DELETE", "/v1/tokens/{id}", "revokeToken", reply=TokenReply)
+@endpoint("DELETE", "/v1/tokens/{id}", "revokeToken", reply=TokenReply)
 async def revoke_token(request: Request) -> Response:
     """Revoke a token: calls that come later are refused with 401."""
     grant = grant_of(request)
     here, id = grant.here, request.path_params["id"]
-    await grant.do(lambda: auth.revoke(here.engine.store, id, here.engine.clock()))
-    return reply(_told(await _found(here, id)))
+    await grant.run(lambda: auth.revoke(here.engine.store, id, here.engine.clock()))
+    return reply(_token_reply(await _find_token(here, id)))
 
 
-async def _found(here: Service, id: str) -> TokenRow:
+async def _find_token(here: Service, id: str) -> TokenRow:
     for row in await asyncio.to_thread(here.tokens.list):
         if row.id == id:
             return row
-    raise Unknown(f"there is no token {id!r}", "GET /v1/tokens lists them")
+    raise Unknown(f'there is no token with the id "{id}"', "GET /v1/tokens lists all ids")
 
 
-def _told(row: TokenRow) -> TokenReply:
+def _token_reply(row: TokenRow) -> TokenReply:
     times = (row.expires_at, row.used_at, row.revoked_at)
     expires, used, revoked = (None if at is None else stamp(at) for at in times)
     return TokenReply(

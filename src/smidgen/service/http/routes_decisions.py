@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from smidgen.errors import SmidgenError
-from smidgen.service.engine.stories import tell
+from smidgen.service.engine.stories import story_of
 from smidgen.service.errors import NotAllowed, OutOfScope
-from smidgen.service.http.endpoints import DECISION, MODEL, call
-from smidgen.service.http.errors import detail
+from smidgen.service.http.endpoints import DECISION, MODEL, endpoint
+from smidgen.service.http.errors import error_detail
 from smidgen.service.http.openapi import decision, decisions, results
-from smidgen.service.http.resources import explained, reply
+from smidgen.service.http.resources import explain, reply
 from smidgen.service.http.rights import grant_of
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import ErrorReply, FeedbackReply, SeveralReply, ShownReply, Story, TaughtReply
@@ -23,16 +23,16 @@ from smidgen.service.schemas import ErrorReply, FeedbackReply, SeveralReply, Sho
 # Decisions: asked for, one or many; and their stories.
 
 
-@call("POST", MODEL + "/decisions", "decide", body=lambda: loops.decision, reply=decision, status=(201,), busy=True)
+@endpoint("POST", MODEL + "/decisions", "decide", body=lambda: loops.decision, reply=decision, status=(201,), busy=True)
 async def decide(request: Request) -> Response:
     """Ask for a decision."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     body = await grant.body(request, loops.decision)
-    return reply(await grant.do(lambda: here.engine.decide(name, body)), 201)
+    return reply(await grant.run(lambda: here.engine.decide(name, body)), 201)
 
 
-@call(
+@endpoint(
     "POST",
     MODEL + "/decisions:batch",
     "decideMany",
@@ -47,29 +47,29 @@ async def decide_batch(request: Request) -> Response:
     here, name = grant.here, grant.name
     body = await grant.body(request, loops.batch)
     asked = here.engine.decide_in_steps(name, body)
-    made = await grant.do(asked)
+    made = await grant.run(asked)
     if made is None:
         async with here.large:  # one at a time: what is decided waits in memory until all is
             while made is None:
-                made = await grant.do(asked)
+                made = await grant.run(asked)
     return reply({"decisions": made}, 201)
 
 
-@call("GET", DECISION, "tellStory", reply=Story)
+@endpoint("GET", DECISION, "tellStory", reply=Story)
 async def tell_story(request: Request) -> Response:
     """A decision's story."""
     grant = grant_of(request)
     here = grant.here
     id = request.path_params["id"]
     now = here.engine.clock()
-    told = await asyncio.to_thread(tell, here.log, here.engine.shards, id, grant.only, now)
-    return reply(msgspec.structs.replace(told, contributions=await explained(here, id, grant.only)))
+    told = await asyncio.to_thread(story_of, here.log, here.engine.shards, id, grant.only, now)
+    return reply(msgspec.structs.replace(told, contributions=await explain(here, id, grant.only)))
 
 
 # Feedback on decisions.
 
 
-@call(
+@endpoint(
     "POST",
     DECISION + "/feedback",
     "giveFeedback",
@@ -84,22 +84,22 @@ async def give_feedback(request: Request) -> Response:
     here = grant.here
     body = await grant.body(request, loops.feedback)
     id = request.path_params["id"]
-    answer = await grant.do_for(lambda own: here.engine.feedback(id, body, own), [id])
+    answer = await grant.run_for(lambda own: here.engine.feedback(id, body, own), [id])
     here.metrics.count("feedback", answer.status)
     return reply(answer, 202 if answer.status == "late" else 200)
 
 
-@call("POST", DECISION + "/shown", "showDecision", reply=ShownReply, status=(200, 202))
+@endpoint("POST", DECISION + "/shown", "showDecision", reply=ShownReply, status=(200, 202))
 async def show(request: Request) -> Response:
     """Let a decision count that was asked for with activate: false."""
     grant = grant_of(request)
     here = grant.here
     id = request.path_params["id"]
-    answer = await grant.do_for(lambda own: here.engine.shown(id, own))
+    answer = await grant.run_for(lambda own: here.engine.mark_shown(id, own))
     return reply(answer, 202 if answer.status == "late" else 200)
 
 
-@call("POST", "/v1/feedback:batch", "giveMuchFeedback", body=lambda: loops.several, reply=results, busy=True)
+@endpoint("POST", "/v1/feedback:batch", "giveMuchFeedback", body=lambda: loops.several, reply=results, busy=True)
 async def give_many(request: Request) -> Response:
     """Tell what many users did, in one commit."""
     grant = grant_of(request)
@@ -107,9 +107,9 @@ async def give_many(request: Request) -> Response:
     body = await grant.body(request, loops.several)
     commands = [grant.command(partial(here.engine.feedback, one.decision, one)) for one in body.feedback]
     found: list[FeedbackReply | ErrorReply] = []
-    for answer in await here.writer.do_each(commands, [one.decision for one in body.feedback]):
+    for answer in await here.writer.run_each(commands, [one.decision for one in body.feedback]):
         if isinstance(answer, SmidgenError) and not isinstance(answer, NotAllowed | OutOfScope):
-            found.append(ErrorReply(error=detail(answer)))
+            found.append(ErrorReply(error=error_detail(answer)))
             continue
         if isinstance(answer, Exception):
             raise answer
@@ -121,11 +121,11 @@ async def give_many(request: Request) -> Response:
 # Examples whose answers are known, to teach a model.
 
 
-@call("POST", MODEL + "/examples", "teach", body=lambda: loops.examples, reply=TaughtReply)
+@endpoint("POST", MODEL + "/examples", "teach", body=lambda: loops.examples, reply=TaughtReply)
 async def teach(request: Request) -> Response:
     """Teach examples whose answers are known."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     body = await grant.body(request, loops.examples)
-    answer = await grant.do(lambda: here.engine.teach(name, body))
+    answer = await grant.run(lambda: here.engine.teach(name, body))
     return reply(answer)

@@ -11,20 +11,21 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from smidgen.errors import SmidgenError
-from smidgen.service.engine.description import committed
-from smidgen.service.engine.model import Served
+from smidgen.service.engine.description import committed_counts
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Impossible
-from smidgen.service.http.endpoints import AFTER, KEY, LIMIT, MODEL, SHARD, call
-from smidgen.service.http.errors import refused
+from smidgen.service.http.endpoints import AFTER, BY, KEY, LIMIT, MODEL, SHARD, endpoint
+from smidgen.service.http.errors import error_response
 from smidgen.service.http.resources import reply, whole_number
 from smidgen.service.http.rights import grant_of
+from smidgen.service.monitoring.breakdown import by_candidate, by_segment, names_of
 from smidgen.service.monitoring.weights import by_name, taste_of
-from smidgen.service.schemas import HealthReply, TasteReply, WeightsReply
+from smidgen.service.schemas import CandidatesReply, HealthReply, SegmentsReply, TasteReply, WeightsReply
 
 # What is wrong with a model, and the way out.
 
 
-@call("GET", MODEL + "/health", "showHealth", reply=HealthReply)
+@endpoint("GET", MODEL + "/health", "showHealth", reply=HealthReply)
 async def show_health(request: Request) -> Response:
     """What is wrong with a model, and the way out, the worst first."""
     grant = grant_of(request)
@@ -40,7 +41,7 @@ async def show_health(request: Request) -> Response:
 LINES, BYTES = 1000, 4 << 20
 
 
-@call("GET", MODEL + "/log", "readLog", query=(SHARD, AFTER), media="application/x-ndjson")
+@endpoint("GET", MODEL + "/log", "readLog", query=(SHARD, AFTER), media="application/x-ndjson")
 async def read_log(request: Request) -> Response:
     """The events as lines of JSON.
 
@@ -53,7 +54,7 @@ async def read_log(request: Request) -> Response:
     here, name = grant.here, grant.name
     after = whole_number(request, "after")
     parts = _wanted(here.engine.model(name), request)
-    await asyncio.to_thread(committed, here.reading, parts[0])
+    await asyncio.to_thread(committed_counts, here.reading, parts[0])
 
     lines = itertools.chain.from_iterable(here.log.lines_after(part, after) for part in parts)
     first = await asyncio.to_thread(_read, lines)
@@ -66,7 +67,7 @@ async def read_log(request: Request) -> Response:
             some = await asyncio.to_thread(_read, lines)
             yield some.content
         if some.refusal is not None:
-            yield refused(some.refusal)[0] + b"\n"
+            yield error_response(some.refusal)[0] + b"\n"
 
     return StreamingResponse(content(first), media_type="application/x-ndjson")
 
@@ -93,31 +94,56 @@ def _read(lines: Iterator[bytes]) -> _Chunk:
     return _Chunk(b"".join(found), is_last=True)
 
 
-def _wanted(model: Served, request: Request) -> list[Served]:
+def _wanted(model: ServedModel, request: Request) -> list[ServedModel]:
     """The shards whose events are asked for."""
     count, asked = len(model.parts), request.query_params
     if "shard" in asked:
         if (shard := whole_number(request, "shard")) >= count:
-            raise Impossible(f"shard is {shard}, and the model has {count}", f"choose one from 0 to {count - 1}")
+            raise Impossible(
+                f"shard is {shard} and the model has {count} shards", f"send a number from 0 to {count - 1}"
+            )
         return [model.parts[shard]]
     if count > 1 and (after := whole_number(request, "after")):
         raise Impossible(
-            f"after is {after}, and each of the model's {count} shards counts its own events",
-            "say which shard as well: ?shard=0&after=N",
+            f"after is {after} and shard is missing: each of the {count} shards numbers its own events",
+            "add shard, e.g. ?shard=0&after=100",
         )
     return model.parts
+
+
+# What each candidate earned, and for whom.
+
+
+@endpoint("GET", MODEL + "/candidates", "listCandidates", reply=CandidatesReply)
+async def list_candidates(request: Request) -> Response:
+    """What each candidate, label or answer of a filter earned, with intervals, the most shown first."""
+    grant = grant_of(request)
+    here, model = grant.here, grant.here.engine.model(grant.name)
+    return reply(await asyncio.to_thread(by_candidate, here.reading, model, here.engine.clock()))
+
+
+@endpoint("GET", MODEL + "/segments", "listSegments", reply=SegmentsReply, query=(BY,))
+async def list_segments(request: Request) -> Response:
+    """What decisions earned by the value of a field of their records, e.g. ?by=context.device."""
+    grant = grant_of(request)
+    here = grant.here
+    if not (by := request.query_params.get("by")):
+        raise Impossible("by is missing", "name the field of the records, e.g. ?by=context.device")
+    names = await grant.run(lambda: names_of(here.engine, here.engine.locked_shard(grant.name, None)))
+    model = here.engine.model(grant.name)
+    return reply(await asyncio.to_thread(by_segment, here.reading, model, by, names, here.engine.clock()))
 
 
 # What a model's users, or one of them, like in a text.
 
 
-@call("GET", MODEL + "/taste", "showTaste", reply=TasteReply, query=(KEY,))
+@endpoint("GET", MODEL + "/taste", "showTaste", reply=TasteReply, query=(KEY,))
 async def show_taste(request: Request) -> Response:
     """What people's edits say of their taste, in words and by trait (draft loop)."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     key = request.query_params.get("key")
-    return reply(await grant.do(lambda: taste_of(here.engine, here.engine.entered_for(name, key), key)))
+    return reply(await grant.run(lambda: taste_of(here.engine, here.engine.locked_shard(name, key), key)))
 
 
 # The weights of a model under their names.
@@ -126,11 +152,11 @@ async def show_taste(request: Request) -> Response:
 WEIGHTS, MOST_WEIGHTS = 100, 10_000
 
 
-@call("GET", MODEL + "/weights", "showWeights", reply=WeightsReply, query=(KEY, LIMIT))
+@endpoint("GET", MODEL + "/weights", "showWeights", reply=WeightsReply, query=(KEY, LIMIT))
 async def show_weights(request: Request) -> Response:
     """Names and weights, strongest first."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     limit, key = whole_number(request, "limit") or WEIGHTS, request.query_params.get("key")
     limit = min(limit, MOST_WEIGHTS)
-    return reply(await grant.do(lambda: by_name(here.engine, here.engine.entered_for(name, key), key, limit)))
+    return reply(await grant.run(lambda: by_name(here.engine, here.engine.locked_shard(name, key), key, limit)))

@@ -10,20 +10,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from smidgen.service.engine import teach
-from smidgen.service.engine.description import at_a_glance, waiting
-from smidgen.service.engine.lifecycle import folded_without, from_learner, from_log
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.rollback import find_to_undo, folded, version_then
+from smidgen.service.engine.description import count_open, summarize_model
+from smidgen.service.engine.lifecycle import from_learner, from_log, refold_without
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.rollback import find_retractable, refold, version_at_time
 from smidgen.service.engine.undo import Progress
-from smidgen.service.errors import BadRequest
-from smidgen.service.http.endpoints import DECISION, MODEL, call
-from smidgen.service.http.jobs import aside
+from smidgen.service.errors import BadRequest, json_text
+from smidgen.service.http.endpoints import DECISION, MODEL, endpoint
+from smidgen.service.http.jobs import run_in_thread
 from smidgen.service.http.middleware import raw_body
 from smidgen.service.http.resources import PATIENCE_S, Service, reply
 from smidgen.service.http.retention import retain
 from smidgen.service.http.rights import Grant, grant_of
-from smidgen.service.http.workers import at_work
-from smidgen.service.monitoring.compare import compared
+from smidgen.service.http.workers import job_progress
+from smidgen.service.monitoring.compare import compare_arms
 from smidgen.service.schemas import (
     AmendBody,
     BestReply,
@@ -44,36 +44,36 @@ from smidgen.service.schemas import (
 # One model at a closer look: what a glance tells, and what takes a look at its learner or at its log.
 
 
-async def closely(here: Service, model: Served) -> ModelReply:
+async def model_details(here: Service, model: ServedModel) -> ModelReply:
     """A model's reply in full."""
-    seen = await asyncio.to_thread(_glance, here, model)
+    seen = await asyncio.to_thread(_summary, here, model)
     if seen.undoing is None:
-        seen = msgspec.structs.replace(seen, undoing=at_work(here, model.name))
+        seen = msgspec.structs.replace(seen, undoing=job_progress(here, model.name))
     if model.blueprint.loop.knows_best and not model.keyed:
         seen = msgspec.structs.replace(seen, best=await _best(here, model))
     if model.blueprint.loop.shows_lists:
-        look = await asyncio.to_thread(here.looking.at, here.reading, model)
+        look = await asyncio.to_thread(here.position_bias.get, here.reading, model)
         curve, why_not = look.examination
         seen = msgspec.structs.replace(seen, perturbation=look.perturbation, examination=curve, unexamined=why_not)
     return seen
 
 
-def _glance(here: Service, model: Served) -> ModelReply:
-    """What lists tell of it, and how many of its decisions wait for an answer, at one moment."""
+def _summary(here: Service, model: ServedModel) -> ModelReply:
+    """Summary of a model and the number of its open decisions, at one moment."""
     now = here.engine.clock()
-    with here.reading.moment():
-        open_, pending = waiting(here.reading, model, now)
-        return msgspec.structs.replace(at_a_glance(here.reading, model, now), open=open_, pending=pending)
+    with here.reading.snapshot():
+        open_, pending = count_open(here.reading, model, now)
+        return msgspec.structs.replace(summarize_model(here.reading, model, now), open=open_, pending=pending)
 
 
-async def _best(here: Service, model: Served) -> BestReply | None:
-    """What its learner thinks best, read between two batches; a reply does not wait long for a writer that is busy."""
+async def _best(here: Service, model: ServedModel) -> BestReply | None:
+    """Best action of the learner, read between two batches; does not wait long for a busy writer."""
     loop = model.blueprint.loop
 
     def best() -> BestReply | None:
-        return loop.best(here.engine.learners.get(here.engine.enter(model), None).learner)
+        return loop.best(here.engine.learners.get(here.engine.acquire(model), None).learner)
 
-    wanted = asyncio.ensure_future(here.writer.do(best))
+    wanted = asyncio.ensure_future(here.writer.run(best))
     await asyncio.wait([wanted], timeout=PATIENCE_S)
     return wanted.result() if wanted.done() else None
 
@@ -81,17 +81,17 @@ async def _best(here: Service, model: Served) -> BestReply | None:
 # Models: made, listed, shown, archived.
 
 
-@call("PUT", MODEL, "createModel", body=ModelBody, reply=ModelReply, status=(200, 201))
+@endpoint("PUT", MODEL, "createModel", body=ModelBody, reply=ModelReply, status=(200, 201))
 async def create_model(request: Request) -> Response:
     """Create a model."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     body = await grant.body(request, ModelBody)
-    new, model = await grant.do(lambda: here.engine.create(name, body))
+    new, model = await grant.run(lambda: here.engine.create(name, body))
     return reply(model, 201 if new else 200)
 
 
-@call("GET", "/v1/models", "listModels", reply=ModelsReply)
+@endpoint("GET", "/v1/models", "listModels", reply=ModelsReply)
 async def list_models(request: Request) -> Response:
     """List the models."""
     grant = grant_of(request)
@@ -100,54 +100,54 @@ async def list_models(request: Request) -> Response:
     def look() -> Response:
         seen = grant.visible(here.models())
         now = here.engine.clock()
-        return reply({"models": [at_a_glance(here.reading, model, now) for model in seen]})
+        return reply({"models": [summarize_model(here.reading, model, now) for model in seen]})
 
     return await asyncio.to_thread(look)
 
 
-@call("GET", MODEL, "showModel", reply=ModelReply)
+@endpoint("GET", MODEL, "showModel", reply=ModelReply)
 async def show_model(request: Request) -> Response:
     """A model at a glance."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
-    return reply(await closely(here, here.engine.model(name)))
+    return reply(await model_details(here, here.engine.model(name)))
 
 
-@call("DELETE", MODEL, "archiveModel", reply=ModelReply)
+@endpoint("DELETE", MODEL, "archiveModel", reply=ModelReply)
 async def archive_model(request: Request) -> Response:
     """Archive a model."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
-    return reply(await grant.do(lambda: here.engine.archive(name)))
+    return reply(await grant.run(lambda: here.engine.archive(name)))
 
 
-@call("PATCH", MODEL, "amendModel", body=AmendBody, reply=ModelReply)
+@endpoint("PATCH", MODEL, "amendModel", body=AmendBody, reply=ModelReply)
 async def amend_model(request: Request) -> Response:
     """Add labels or texts, change the window, defaults and shares."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     body = await grant.body(request, AmendBody)
-    return reply(await grant.do(lambda: here.engine.amend(name, body)))
+    return reply(await grant.run(lambda: here.engine.amend(name, body)))
 
 
 # Archived models: let one decide again, or free its name for another.
 
 
-@call("POST", MODEL + ":revive", "reviveModel", reply=ModelReply)
+@endpoint("POST", MODEL + ":revive", "reviveModel", reply=ModelReply)
 async def revive_model(request: Request) -> Response:
     """Let an archived model decide again; it goes on where it was."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
-    return reply(await grant.do(lambda: here.engine.revive(name)))
+    return reply(await grant.run(lambda: here.engine.revive(name)))
 
 
-@call("POST", MODEL + ":rename", "renameModel", body=RenameBody, reply=ModelReply)
+@endpoint("POST", MODEL + ":rename", "renameModel", body=RenameBody, reply=ModelReply)
 async def rename_model(request: Request) -> Response:
     """Give an archived model another name, so that its own is free."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     body = await grant.body(request, RenameBody)
-    return reply(await grant.do(lambda: here.engine.rename(name, body.to)))
+    return reply(await grant.run(lambda: here.engine.rename(name, body.to)))
 
 
 # Models from elsewhere: copies, saved learners, exported logs.
@@ -158,16 +158,16 @@ READERS = {"application/octet-stream": from_learner, "application/x-ndjson": fro
 DSJSON = "application/x-dsjson"
 
 
-@call("POST", MODEL + ":copy", "copyModel", body=CopyBody, reply=ModelReply, status=(201,))
+@endpoint("POST", MODEL + ":copy", "copyModel", body=CopyBody, reply=ModelReply, status=(201,))
 async def copy_model(request: Request) -> Response:
     """Make a copy of a model under another name, with or without what it has learnt."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     body = await grant.body(request, CopyBody)
-    return reply(await grant.do(lambda: here.engine.copy(name, body)), 201)
+    return reply(await grant.run(lambda: here.engine.copy(name, body)), 201)
 
 
-@call("POST", MODEL + ":import", "importModel", reply=ModelReply, status=(200, 201), takes=(*READERS, DSJSON))
+@endpoint("POST", MODEL + ":import", "importModel", reply=ModelReply, status=(200, 201), takes=(*READERS, DSJSON))
 async def import_model(request: Request) -> Response:
     """Make a model of a saved learner or an exported log; or teach one what another system has shown."""
     grant = grant_of(request)
@@ -178,7 +178,7 @@ async def import_model(request: Request) -> Response:
     new = name not in here.engine.models
     brought = await asyncio.to_thread(READERS[media], content)
     grant.judge_names(brought.named)
-    told = await grant.do(lambda: here.engine.fill(name, brought, media))
+    told = await grant.run(lambda: here.engine.import_model(name, brought, media))
     return reply(told, 201 if new else 200)
 
 
@@ -186,11 +186,11 @@ async def _teach(grant: Grant, content: bytes) -> Response:
     """Teach a model what another system has shown; the same content again changes nothing."""
     here, name = grant.here, grant.name
     here.engine.model(name)
-    lessons = await asyncio.to_thread(teach.read, content, f"dsjson:{hashlib.sha256(content).hexdigest()}")
+    lessons = await asyncio.to_thread(teach.read_dsjson, content, f"dsjson:{hashlib.sha256(content).hexdigest()}")
     taught = 0
     if (body := lessons.body) is not None:
-        taught = (await grant.do(lambda: here.engine.teach(name, body))).taught
-    told = msgspec.to_builtins(await grant.do(lambda: here.engine.describe(name)))
+        taught = (await grant.run(lambda: here.engine.teach(name, body))).taught
+    told = msgspec.to_builtins(await grant.run(lambda: here.engine.describe(name)))
     return reply({**told, "taught": taught, "passed_over": lessons.passed_over})
 
 
@@ -200,7 +200,7 @@ async def _teach(grant: Grant, content: bytes) -> Response:
 TRIES, PAUSE_S = 40, 0.05
 
 
-@call(
+@endpoint(
     "DELETE",
     MODEL + "/keys/{key:path}",
     "forget",
@@ -217,18 +217,18 @@ async def forget(request: Request) -> Response:
     here, name = grant.here, grant.name
     key, base = request.path_params["key"], request.query_params.get("base")
     if base not in (None, "drop"):
-        raise BadRequest(f"base is {base!r}", 'say "drop", or leave it out')
-    model, shards = here.engine.model(name).of(key), dict(here.engine.shards)
-    async with here.past.work(here.engine, model, Progress("forget")) as progress:
-        ready = await aside(progress, lambda: folded_without(here.reading, shards, model, key, progress))
-        answer = await grant.do(
+        raise BadRequest(f"base is {json_text(base)}", "send ?base=drop, or remove it")
+    model, shards = here.engine.model(name).shard_for(key), dict(here.engine.shards)
+    async with here.jobs.run(here.engine, model, Progress("forget")) as progress:
+        ready = await run_in_thread(progress, lambda: refold_without(here.reading, shards, model, key, progress))
+        answer = await grant.run(
             lambda: here.engine.forget(name, key, drop_base=base == "drop", allowed=grant.only, ready=ready)
         )
         for _ in range(TRIES):  # a reader beside it may be in the way for a moment
-            if not (here.engine.unclean or here.engine.untidy):
+            if not (here.engine.vacuum_pending or here.engine.purge_pending):
                 break
             await asyncio.sleep(PAUSE_S)
-            await here.writer.do(lambda: None)
+            await here.writer.run(lambda: None)
     if here.engine.fragmented:
         answer.fragments = True
     return reply(answer)
@@ -237,7 +237,7 @@ async def forget(request: Request) -> Response:
 # Retention: old events are folded into a base state and erased.
 
 
-@call("POST", MODEL + ":retain", "retain", body=RetainBody, reply=RetainedReply)
+@endpoint("POST", MODEL + ":retain", "retain", body=RetainBody, reply=RetainedReply)
 async def retain_model(request: Request) -> Response:
     """Fold events of an age into the base state, and erase them."""
     grant = grant_of(request)
@@ -249,51 +249,51 @@ async def retain_model(request: Request) -> Response:
 # Undo: take back the feedback of one decision, or go back to an earlier version.
 
 
-@call("POST", DECISION + ":retract", "retract", reply=UndoneReply)
+@endpoint("POST", DECISION + ":retract", "retract", reply=UndoneReply)
 async def retract(request: Request) -> Response:
     """Undo the feedback of a decision, by replay."""
     grant = grant_of(request)
     here = grant.here
     id = request.path_params["id"]
-    await here.look()
-    row, model = await asyncio.to_thread(find_to_undo, here.log, here.engine.shards, id, grant.only)
+    await here.refresh()
+    row, model = await asyncio.to_thread(find_retractable, here.log, here.engine.shards, id, grant.only)
     ready = None
-    async with here.past.work(here.engine, model, Progress("retract")) as progress:
+    async with here.jobs.run(here.engine, model, Progress("retract")) as progress:
         if row.version is not None:
-            ready = await asyncio.to_thread(folded, here.reading, model, ("retracted", row.version), progress)
-        return reply(await grant.do_for(lambda own: here.engine.retract(id, own, ready)))
+            ready = await asyncio.to_thread(refold, here.reading, model, ("retracted", row.version), progress)
+        return reply(await grant.run_for(lambda own: here.engine.retract(id, own, ready)))
 
 
-@call("POST", MODEL + ":rollback", "rollBack", body=RollbackBody, reply=UndoneReply)
+@endpoint("POST", MODEL + ":rollback", "rollBack", body=RollbackBody, reply=UndoneReply)
 async def roll_back(request: Request) -> Response:
     """Go back to the weights of a version, or of a moment, by replay."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     body = await grant.body(request, RollbackBody)
-    model, ready = await grant.do(lambda: here.engine.entered(name)), None
+    model, ready = await grant.run(lambda: here.engine.locked_model(name)), None
     version, then = body.version, body.then
-    async with here.past.work_on_all(here.engine, model, Progress("rollback")) as progress:
-        to = version_then(here.reading, model, then) if then is not None and not model.keyed else version
+    async with here.jobs.run_for_all(here.engine, model, Progress("rollback")) as progress:
+        to = version_at_time(here.reading, model, then) if then is not None and not model.keyed else version
         if to is not None and to <= model.version:
-            ready = await asyncio.to_thread(folded, here.reading, model, ("rolled_back", to), progress)
-        return reply(await grant.do(lambda: here.engine.roll_back(name, version, ready, then=then)))
+            ready = await asyncio.to_thread(refold, here.reading, model, ("rolled_back", to), progress)
+        return reply(await grant.run(lambda: here.engine.roll_back(name, version, ready, then=then)))
 
 
 # Trust before traffic: how the one beside a champion does, and its promotion.
 
 
-@call("GET", MODEL + "/compare", "compareModel", reply=CompareReply)
+@endpoint("GET", MODEL + "/compare", "compareModel", reply=CompareReply)
 async def compare(request: Request) -> Response:
     """Whether the challenger or the shadow is better than the champion, and how sure that is."""
     grant = grant_of(request)
     grant.judge_partners()
     here, name = grant.here, grant.name
-    return reply(await asyncio.to_thread(compared, here.reading, here.engine.model(name), here.engine.clock()))
+    return reply(await asyncio.to_thread(compare_arms, here.reading, here.engine.model(name), here.engine.clock()))
 
 
-@call("POST", MODEL + ":promote", "promoteModel", reply=PromotedReply)
+@endpoint("POST", MODEL + ":promote", "promoteModel", reply=PromotedReply)
 async def promote(request: Request) -> Response:
     """Let the champion decide with the settings and the state of this challenger or shadow from now on."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
-    return reply(await grant.do(lambda: here.engine.promote(name)))
+    return reply(await grant.run(lambda: here.engine.promote(name)))

@@ -12,7 +12,7 @@ from smidgen.learners import Feedback, Loop
 from smidgen.learners.recommended import find
 from smidgen.service.engine.blueprint import canonical
 from smidgen.service.engine.engine import Engine
-from smidgen.service.engine.model import Served
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import Candidate, Message, ModelBody
 
@@ -34,7 +34,7 @@ CARELESS = 0.05
 
 
 class SampleBody(Message):
-    """How many simulated users to play."""
+    """Number of simulated users to play."""
 
     users: Annotated[int, Meta(ge=1, le=200)] = 20
 
@@ -48,12 +48,12 @@ def name_for(engine: Engine, name: str, body: ModelBody) -> str:
     return numbered
 
 
-def is_sample(model: Served) -> bool:
-    """Whether simulated users may play on this model: its settings are the sample's, and so is its name."""
+def is_sample(model: ServedModel) -> bool:
+    """Check whether simulated users may play on this model: its settings are the sample's, and so is its name."""
     return _decides(model, SAMPLE) and model.name.startswith("sample")
 
 
-def _decides(model: Served, body: ModelBody) -> bool:
+def _decides(model: ServedModel, body: ModelBody) -> bool:
     return model.archived_at is None and canonical(model.blueprint.body) == canonical(body)
 
 

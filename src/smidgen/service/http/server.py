@@ -24,17 +24,17 @@ import uvicorn
 
 from smidgen.service.errors import Impossible, NotAllowed, StorageFailed
 from smidgen.service.http.auth import Tokens
-from smidgen.service.http.middleware import Gate, loopback
-from smidgen.service.http.protocol import IDLE_S, SAFE_HEADERS, Guarded, guarded
-from smidgen.service.http.resources import Board, Options
+from smidgen.service.http.middleware import Gate, is_loopback
+from smidgen.service.http.protocol import IDLE_S, SAFE_HEADERS, LimitedHttpProtocol, protocol_for
+from smidgen.service.http.resources import Options, SharedStatus
 from smidgen.service.storage.address import Database, open_store
-from smidgen.service.storage.data_dir import only_one
+from smidgen.service.storage.data_dir import lock_folder
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Receive, Scope, Send
 
-    from smidgen.service.http.fast_path import Direct
+    from smidgen.service.http.fast_path import FastPath
 
 # The service from its first moment: it says that it is alive while models are read.
 
@@ -58,7 +58,7 @@ _STOPPING = {
 }
 
 
-class Starting:
+class StartupApp:
     """An application that is there at once, and hands over to the real one when that is ready.
 
     Until then /healthz answers 200 and everything else 503. Neither importing the real application nor opening it is
@@ -94,7 +94,7 @@ class Starting:
         self._ready = ready
         self._failed = failed
         self._app: Starlette | None = None
-        self.direct: Direct | None = None
+        self.direct: FastPath | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection, or the life of the server."""
@@ -358,15 +358,15 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
     """
     if options.workers > 1 and isinstance(options.data, Path):
         raise Impossible(
-            f"{options.workers} workers cannot share the data folder {options.data}: SQLite has one writer",
-            "leave --workers out, or put the service on PostgreSQL: --store postgresql://user@host/database",
+            f"--workers is {options.workers} and the data folder {options.data} allows one: SQLite has one writer",
+            "remove --workers, or use PostgreSQL: --store postgresql://user@host/database",
         )
     Gate(options.public_url, options.trusted_proxies)  # settings that make no sense are refused before anything listens
-    with only_one(options.data) if isinstance(options.data, Path) else nullcontext():
-        if not _has_token(options.data) and not loopback(host):
+    with lock_folder(options.data) if isinstance(options.data, Path) else nullcontext():
+        if not _has_token(options.data) and not is_loopback(host):
             raise NotAllowed(
-                f"{host} can be reached from other machines and there is no token",
-                "make one first: smidgen token create --scope decide,feedback,admin",
+                f"--host {host} is reachable from other machines and no token exists",
+                "create one first: smidgen token create --scope decide,feedback,admin",
             )
         with _listening(host, port) as listener:
 
@@ -377,7 +377,7 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
             if options.workers == 1:
                 _work(options, listener, say)
                 return 0
-            board = Board(options.workers)
+            board = SharedStatus(options.workers)
 
             def work(number: int, wait: Wait, able: Callable[[], None]) -> None:
                 _work(replace(options, worker=number, board=board), listener, able, wait)
@@ -405,9 +405,9 @@ def _work(options: Options, listener: socket.socket, able: Callable[[], None], w
         gc.set_threshold(*GARBAGE)
         able()
 
-    protocol = guarded(_connections(options.max_connections))
+    protocol = protocol_for(_connections(options.max_connections))
     config = uvicorn.Config(
-        Starting(lambda: create_app(options), ready, failed, wait),
+        StartupApp(lambda: create_app(options), ready, failed, wait),
         http=protocol,
         loop="uvloop",
         ws="none",
@@ -430,7 +430,7 @@ def _work(options: Options, listener: socket.socket, able: Callable[[], None], w
 class _Server(uvicorn.Server):
     """Uvicorn's, which also ends connections that keep it waiting."""
 
-    def __init__(self, config: uvicorn.Config, protocol: type[Guarded]) -> None:
+    def __init__(self, config: uvicorn.Config, protocol: type[LimitedHttpProtocol]) -> None:
         super().__init__(config)
         self._reserve = protocol.reserve
 
@@ -439,13 +439,13 @@ class _Server(uvicorn.Server):
         now = asyncio.get_running_loop().time()
         every = self.server_state.connections if counter % 10 == 0 else self._reserve
         for connection in list(every):
-            if isinstance(connection, Guarded) and connection.overdue(now):
+            if isinstance(connection, LimitedHttpProtocol) and connection.is_overdue(now):
                 connection.end()
         return await super().on_tick(counter)
 
 
 def _connections(wanted: int) -> int:
-    """How many connections the service can take: each is an open file, and some are needed for the rest."""
+    """Number of connections that the service accepts: each is an open file, and other files need some."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + SPARE_FILES
     if soft != resource.RLIM_INFINITY and soft < needed:
@@ -472,7 +472,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise StorageFailed(f"there is no address {host!r}: {error.strerror}", "choose another --host") from error
+        raise StorageFailed(f"--host {host} cannot be resolved: {error.strerror}", "choose another --host") from error
     with socket.socket(family, kind, protocol) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -481,7 +481,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         except OSError as error:
             raise StorageFailed(
                 f"port {port} of {host} cannot be used: {error.strerror}",
-                "stop what runs there, or choose another --port",
+                "stop the program that uses it, or choose another --port",
             ) from error
         yield listener
 

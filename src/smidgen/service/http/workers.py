@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from smidgen.service.engine.description import committed, undoing_told
+from smidgen.service.engine.description import committed_counts, describe_progress
 from smidgen.service.schemas import UndoingReply
-from smidgen.service.storage.records import pooled
+from smidgen.service.storage.records import pool_counts
 
 if TYPE_CHECKING:
     from smidgen.service.http.resources import Note, Service
@@ -20,43 +20,43 @@ if TYPE_CHECKING:
 TELL_S = 0.5
 
 
-def note(here: Service) -> Note:
-    """How this worker is."""
-    told = here.metrics.note(here.engine, here.writer)
-    if (owning := here.engine.owning) is not None:
-        told |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.able}
+def worker_status(here: Service) -> Note:
+    """Status of this worker."""
+    told = here.metrics.status_of(here.engine, here.writer)
+    if (owning := here.engine.leases) is not None:
+        told |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.healthy}
         models = list(here.engine.shards.values())
         told["owned"] = sum(here.engine.owns(model.shard) for model in models)
-        told["undoing"] = {each.name: undoing_told(each.undoing) for each in models if each.undoing is not None}
+        told["undoing"] = {each.name: describe_progress(each.undoing) for each in models if each.undoing is not None}
     return told
 
 
-def notes(here: Service) -> list[Note]:
-    """How the workers of this machine are: this one now, the others as of their last word."""
-    own, board = note(here), here.options.board
+def all_statuses(here: Service) -> list[Note]:
+    """Statuses of the workers of this machine: this one now, the others as last published."""
+    own, board = worker_status(here), here.options.board
     if board is None:
         return [own]
     others = [each for each in board.read() if each["worker"] != here.options.worker]
     return sorted([own, *others], key=lambda each: int(each["worker"]))
 
 
-def at_work(here: Service, name: str) -> UndoingReply | None:
-    """How far the work on a model's past is that another worker of this machine does."""
+def job_progress(here: Service, name: str) -> UndoingReply | None:
+    """Progress of a job on a model's log that another worker of this machine runs."""
     for each in here.options.board.read() if here.options.board is not None else ():
         if (told := each.get("undoing", {}).get(name)) is not None:
             return msgspec.convert(told, UndoingReply)
     return None
 
 
-async def tell(here: Service) -> None:
+async def publish_status(here: Service) -> None:
     """Publish the status of this worker, again and again."""
     while here.engine.store.shared:
         if (board := here.options.board) is not None:
-            board.write(here.options.worker, note(here))
+            board.write(here.options.worker, worker_status(here))
         await asyncio.sleep(TELL_S)
 
 
-def lags(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]]:
+def replication_lag(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]]:
     """Of each model: its name, how far it is, and how many events others wrote that this worker has not heeded yet.
 
     Whoever decides or learns heeds them first; so a lag says how much there is to catch up with, not how old answers
@@ -65,24 +65,25 @@ def lags(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]
     found = []
     for model in here.models():
         if only in (None, model.name):
-            each = {part.shard: committed(here.reading, part) for part in model.parts}
+            each = {part.shard: committed_counts(here.reading, part) for part in model.parts}
             behind = (max(0, each[part.shard].seq - max(part.caught, part.seq)) for part in model.parts)
-            found.append((model.name, pooled(list(each.values())), sum(behind) if here.engine.store.shared else 0))
+            found.append((model.name, pool_counts(list(each.values())), sum(behind) if here.engine.store.shared else 0))
     return found
 
 
-def described(here: Service, only: str | None = None) -> dict[str, Any]:
+def describe_workers(here: Service, only: str | None = None) -> dict[str, Any]:
     """The workers as the pages show them."""
     seen = [part for model in here.models() if only in (None, model.name) for part in model.parts]
     shards = {each.shard: each.label for each in seen}
     owners = {shards[lease.shard]: lease.owner for lease in here.engine.store.leases() if lease.shard in shards}
     told = [
-        {name: each[name] for name in ("worker", "pid", "name", "able", "commits", "commands")} for each in notes(here)
+        {name: each[name] for name in ("worker", "pid", "name", "able", "commits", "commands")}
+        for each in all_statuses(here)
     ]
     return {
         "worker": here.options.worker,
         "workers": told,
         "of": here.options.workers,
         "owners": owners,
-        "lag": {name: lag for name, _, lag in lags(here, only)},
+        "lag": {name: lag for name, _, lag in replication_lag(here, only)},
     }

@@ -18,15 +18,16 @@ from typing import Any
 
 import msgspec
 
+from smidgen.checks import suggest
 from smidgen.decision import Decision
 from smidgen.errors import MissingExtra
 from smidgen.features import Encoded
 from smidgen.learners import Learner, Loop
 from smidgen.learners.pipeline import vectorizer_of
-from smidgen.service.engine.rebuild import Rebuilding, rebuild_all
-from smidgen.service.engine.recordings import Recording
-from smidgen.service.errors import Impossible
-from smidgen.service.log.codec import Line
+from smidgen.service.engine.log_sources import LogSource
+from smidgen.service.engine.rebuild import Rebuilder, rebuild_all
+from smidgen.service.errors import Impossible, json_text
+from smidgen.service.log.codec import EventLine
 
 #: By how much the clocks of machines that share a store may differ, in seconds, if spans are to follow each other.
 APART_S = 60.0
@@ -56,7 +57,7 @@ class Format:
 
     name: str
     about: str
-    write: Callable[[Recording, Span, Path], int]
+    write: Callable[[LogSource, Span, Path], int]
 
 
 def formats() -> dict[str, Format]:
@@ -68,11 +69,11 @@ def find(name: str) -> Format:
     """The format of this name."""
     known = formats()
     if name not in known:
-        raise Impossible(f"there is no format {name!r}", f"choose among {', '.join(known)}")
+        raise Impossible(f"there is no format {json_text(name)}", suggest(name, known))
     return known[name]
 
 
-def wanted(recording: Recording, span: Span) -> Iterator[Line]:
+def parse_span(recording: LogSource, span: Span) -> Iterator[EventLine]:
     """The events of a span, in order.
 
     Spans that follow each other have the events of a shard in the order of their numbers: one that was written a moment
@@ -93,15 +94,17 @@ def _seconds(first: str, last: str) -> float:
     return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
 
 
-def write_dsjson(recording: Recording, span: Span, path: Path) -> int:
+def write_dsjson(recording: LogSource, span: Span, path: Path) -> int:
     """A line for each answered decision, in the order of the answers."""
     shards = rebuild_all(recording)
     blueprint = next(iter(shards.values())).blueprint
     if blueprint is None or blueprint.loop.name != Loop.CHOOSE or blueprint.feedback != "reward":
-        raise Impossible(f"{recording.name} is no log of choices by reward", "export it as ndjson, csv or parquet")
+        raise Impossible(
+            f"{recording.name} is not a log of choices with rewards", "export it as ndjson, csv or parquet"
+        )
     count = 0
     with path.open("wb") as file:
-        for event in wanted(recording, span):
+        for event in parse_span(recording, span):
             rebuilt = shards[event.shard or 0]
             if event.type in ("feedback", "expired") and event.status != "late" and _stands(event, rebuilt):
                 made = recording.decision(event.decision or "")
@@ -111,12 +114,12 @@ def write_dsjson(recording: Recording, span: Span, path: Path) -> int:
     return count
 
 
-def _stands(event: Line, rebuilt: Rebuilding) -> bool:
+def _stands(event: EventLine, rebuilt: Rebuilder) -> bool:
     return event.model_version is not None and event.model_version not in rebuilt.undone
 
 
-def _line(made: Line, heard: Line, rebuilt: Rebuilding) -> bytes:
-    decision, shares = made.made(), made.reply.get("propensities", {})
+def _line(made: EventLine, heard: EventLine, rebuilt: Rebuilder) -> bytes:
+    decision, shares = made.record_bytes(), made.reply.get("propensities", {})
     shown = int(decision.action)
     others = [place for place in range(len(made.ids)) if place != shown]
     others.sort(key=lambda place: -shares.get(str(made.ids[place]), 0.0))
@@ -140,24 +143,24 @@ def _line(made: Line, heard: Line, rebuilt: Rebuilding) -> bytes:
     return msgspec.json.encode(told)
 
 
-def _reward(heard: Line, rebuilt: Rebuilding) -> float:
+def _reward(heard: EventLine, rebuilt: Rebuilder) -> float:
     """The reward in the app's own range; silence is worth what the model says."""
     if "reward" in heard.feedback:
         return float(heard.feedback["reward"])
     if "default_reward" in heard.feedback:
         return float(heard.feedback["default_reward"])
     low, high = rebuilt.blueprint.terms.reward_range if rebuilt.blueprint is not None else (0.0, 1.0)
-    return low + (high - low) * float(heard.told())
+    return low + (high - low) * float(heard.learner_input())
 
 
-def _features(decision: Decision, learner: Learner, rebuilt: Rebuilding) -> list[dict[str, float]]:
+def _features(decision: Decision, learner: Learner, rebuilt: Rebuilder) -> list[dict[str, float]]:
     """The features of each candidate by name, as the model read them."""
     context = decision.context
     if isinstance(context, Encoded):
         group = rebuilt.group
         found = group.table if group is not None and group.table is not None else vectorizer_of(learner)
         if found is None:
-            raise Impossible("the log holds records, and its learner takes none", "export it as ndjson")
+            raise Impossible("the log holds records and its learner does not read records", "export it as ndjson")
         columns = found.planned(context)[1]
         names = dict(zip(columns.tolist(), context.names, strict=True)) | dict(found.named_columns())
         starts, indices, values = context.with_columns(columns)
@@ -178,12 +181,12 @@ DSJSON = Format("dsjson", "answered choices by reward, for Vowpal Wabbit", write
 # NDJSON: one event per line, as ``GET …/log`` tells them; enough to rebuild the weights bit for bit.
 
 
-def lines(recording: Recording, span: Span) -> Iterator[bytes]:
+def lines(recording: LogSource, span: Span) -> Iterator[bytes]:
     """The wanted events, each with the end of its line."""
-    return (recording.text(event).rstrip(b"\n") + b"\n" for event in wanted(recording, span))
+    return (recording.text(event).rstrip(b"\n") + b"\n" for event in parse_span(recording, span))
 
 
-def write_ndjson(recording: Recording, span: Span, path: Path) -> int:
+def write_ndjson(recording: LogSource, span: Span, path: Path) -> int:
     """One line each."""
     count = 0
     with path.open("wb") as file:
@@ -218,12 +221,12 @@ COLUMNS = (
 )
 
 
-def columns(recording: Recording) -> list[str]:
+def columns(recording: LogSource) -> list[str]:
     """The columns of a log; the shard is one where the model has several."""
     return [*(["shard"] if recording.sharded else []), *COLUMNS]
 
 
-def row(event: Line) -> dict[str, Any]:
+def row(event: EventLine) -> dict[str, Any]:
     """One event; what has no plain form is JSON."""
     told = event.reply
     answer = {name: value for name, value in told.items() if name not in _COMMON}
@@ -247,22 +250,22 @@ def row(event: Line) -> dict[str, Any]:
     }
 
 
-def rows(recording: Recording, span: Span) -> Iterator[tuple[Line, dict[str, Any]]]:
+def rows(recording: LogSource, span: Span) -> Iterator[tuple[EventLine, dict[str, Any]]]:
     """The wanted events, each with its row."""
-    return ((event, row(event)) for event in wanted(recording, span))
+    return ((event, row(event)) for event in parse_span(recording, span))
 
 
 def _json(value: Any) -> str | None:
     return msgspec.json.encode(value).decode() if value else None
 
 
-# Parquet: the same rows, and each event in full beside them, so that a log can be played again from the file.
+# Parquet: the same rows, and each event in full next to them, so that a log can be played again from the file.
 
 #: How many events are held at once, and how many bytes of them at most.
 GROUP, GROUP_BYTES = 10_000, 64 << 20
 
 
-def write_parquet(recording: Recording, span: Span, path: Path) -> int:
+def write_parquet(recording: LogSource, span: Span, path: Path) -> int:
     """The columns of `rows` and ``line``, the event as NDJSON says it; compressed, a group of rows at a time."""
     arrow, parquet = _arrow()
     whole, real, flag, text = arrow.int64(), arrow.float64(), arrow.bool_(), arrow.string()
@@ -301,7 +304,7 @@ PARQUET = Format(
 # CSV: one event per line of a table, for spreadsheets and data frames.
 
 
-def write_csv(recording: Recording, span: Span, path: Path) -> int:
+def write_csv(recording: LogSource, span: Span, path: Path) -> int:
     """The columns of `rows`; a cell that would be a formula to a spreadsheet is quoted by an apostrophe."""
     count = 0
     with path.open("w", newline="", encoding="utf-8") as file:

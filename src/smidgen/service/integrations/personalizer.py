@@ -1,4 +1,4 @@
-"""The calls of the retired hosted personalisation service, single shard: an app keeps its SDK and changes the address.
+"""The calls of Azure AI Personalizer, single slot: an app keeps its SDK and changes the address.
 
 ``rank`` is a decision of a choose model that hears rewards, its ``eventId`` the request's id; ``reward`` is feedback,
 ``activate`` is `shown`. The model is the token's, else the one that ``--personalizer`` names. The first rank call
@@ -17,16 +17,14 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from smidgen.errors import SmidgenError
 from smidgen.learners import Loop
-from smidgen.service.errors import Conflict, Impossible, OutOfScope, UnknownDecision
-from smidgen.service.http.endpoints import Endpoint
-from smidgen.service.http.plugins import mount
+from smidgen.service.errors import Conflict, Impossible, OutOfScope, UnknownDecision, json_text
+from smidgen.service.http.endpoints import Endpoint, endpoint
 from smidgen.service.http.resources import Service, reply, service
-from smidgen.service.http.rights import HOSTED_CREATION, MATRIX, Grant, admit, grant_of, guard
-from smidgen.service.loops.features import gathered
+from smidgen.service.http.rights import HOSTED_CREATION, Grant, admit, grant_of
+from smidgen.service.loops.features import merge_records
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import CANDIDATES, Candidate, FeedbackReply, Id, ModelBody, ShownReply
 
@@ -40,14 +38,36 @@ _Features = list[dict[str, Any]]
 
 
 class Action(Struct, kw_only=True):
-    """One of the things to choose from."""
+    """One of the actions to choose from.
+
+    Attributes
+    ----------
+    id
+        The id of the action.
+    features
+        Objects that together describe it.
+    """
 
     id: Id
     features: _Features = []
 
 
 class RankBody(Struct, kw_only=True, rename="camel"):
-    """What to choose from; fields that we do not know are left alone."""
+    """A rank request; unknown fields are ignored.
+
+    Attributes
+    ----------
+    actions
+        The actions to choose from.
+    contextFeatures
+        Objects that together describe the context.
+    excludedActions
+        Ids that must not be chosen.
+    eventId
+        Your id of the event; left out, one is made.
+    deferActivation
+        true: the event counts only after it is activated.
+    """
 
     actions: Annotated[list[Action], Meta(min_length=1, max_length=CANDIDATES)]
     context_features: _Features | None = None
@@ -57,18 +77,81 @@ class RankBody(Struct, kw_only=True, rename="camel"):
 
 
 class Reward(Struct, kw_only=True):
-    """What the shown action was worth."""
+    """The reward of an event.
+
+    Attributes
+    ----------
+    value
+        The reward, within the model's reward range (-1 to 1 unless the model says otherwise).
+    """
 
     value: float
 
 
-def hosted(endpoint: Endpoint) -> Endpoint:
+class RankedAction(Struct, kw_only=True):
+    """An action with its probability.
+
+    Attributes
+    ----------
+    id
+        The action's id.
+    probability
+        The probability with which it would have been chosen.
+    """
+
+    id: str
+    probability: float
+
+
+class RankReply(Struct, kw_only=True, rename="camel"):
+    """The answer to a rank request.
+
+    Attributes
+    ----------
+    ranking
+        The actions: the chosen one first, then by probability; excluded ones keep their places.
+    eventId
+        The event's id: reward and activate name it.
+    rewardActionId
+        The chosen action.
+    """
+
+    ranking: list[RankedAction]
+    event_id: str
+    reward_action_id: str
+
+
+class StatusReply(Struct, kw_only=True, rename="camel"):
+    """What answers here.
+
+    Attributes
+    ----------
+    service
+        The name of the service.
+    apiStatus
+        Whether the key is valid.
+    apiStatusMessage
+        The same in words.
+    model
+        The model that answers.
+    modelVersion
+        Its version.
+    """
+
+    service: str
+    api_status: str
+    api_status_message: str
+    model: str
+    model_version: int
+
+
+def hosted(answer: Endpoint) -> Endpoint:
     """Refusals in the product's own shape."""
 
-    @functools.wraps(endpoint)
+    @functools.wraps(answer)
     async def answering(request: Request) -> Response:
         try:
-            return await endpoint(request)
+            return await answer(request)
         except SmidgenError as error:
             service(request).metrics.count("refused", type(error).__name__)
             status = 400 if error.status in (409, 413, 415, 422) else error.status
@@ -81,8 +164,9 @@ def hosted(endpoint: Endpoint) -> Endpoint:
     return answering
 
 
+@endpoint("POST", PREFIX + "/rank", "personalizerRank", body=RankBody, reply=RankReply, status=(201,), errors=hosted)
 async def rank_actions(request: Request) -> Response:
-    """POST /personalizer/v1.0/rank."""
+    """Azure AI Personalizer: rank actions."""
     grant = await _model(request, create=True)
     here, name = grant.here, grant.name
     body = await grant.body(request, RankBody)
@@ -91,25 +175,21 @@ async def rank_actions(request: Request) -> Response:
     left_out = set(body.excluded_actions or ()) & set(ids)
     asked = loops.decision(
         id=event,
-        candidates=[Candidate(id=action.id, features=gathered(action.features)) for action in body.actions],
-        context=gathered(body.context_features) if body.context_features else None,
+        candidates=[Candidate(id=action.id, features=merge_records(action.features)) for action in body.actions],
+        context=merge_records(body.context_features) if body.context_features else None,
         exclude=sorted(left_out) or None,
         activate=not body.defer_activation,
         chosen=next((id for id in ids if id not in left_out), None) if here.options.apprentice else None,
     )
-    told = await grant.do(lambda: here.engine.decide(name, asked))
-    return reply(
-        {
-            "ranking": _ranking(ids, left_out, told["choice"], told.get("propensities", {told["choice"]: 1.0})),
-            "eventId": event,
-            "rewardActionId": told["choice"],
-        },
-        201,
-    )
+    told = await grant.run(lambda: here.engine.decide(name, asked))
+    shares = told.get("propensities", {told["choice"]: 1.0})
+    ranked = _ranking(ids, left_out, told["choice"], shares)
+    return reply(RankReply(ranking=ranked, event_id=event, reward_action_id=told["choice"]), 201)
 
 
+@endpoint("POST", PREFIX + "/events/{event}/reward", "personalizerReward", body=Reward, status=(204,), errors=hosted)
 async def reward(request: Request) -> Response:
-    """POST /personalizer/v1.0/events/{eventId}/reward."""
+    """Azure AI Personalizer: report the reward of an event; the first one counts."""
     grant = await _model(request)
     here, name = grant.here, grant.name
     body = await grant.body(request, Reward)
@@ -118,7 +198,7 @@ async def reward(request: Request) -> Response:
         return here.engine.feedback(_decision(here, name, request), loops.feedback(reward=body.value), name)
 
     try:
-        told = await grant.do(act)
+        told = await grant.run(act)
     except Conflict:  # another value for the same event: the first one stays
         here.metrics.count("feedback", "duplicate")
     else:
@@ -126,25 +206,27 @@ async def reward(request: Request) -> Response:
     return Response(status_code=204)
 
 
+@endpoint("POST", PREFIX + "/events/{event}/activate", "personalizerActivate", status=(204,), errors=hosted)
 async def activate(request: Request) -> Response:
-    """POST /personalizer/v1.0/events/{eventId}/activate."""
+    """Azure AI Personalizer: activate an event that was deferred."""
     grant = await _model(request)
     here, name = grant.here, grant.name
 
     def act() -> ShownReply:
-        return here.engine.shown(_decision(here, name, request), name)
+        return here.engine.mark_shown(_decision(here, name, request), name)
 
-    await grant.do(act)
+    await grant.run(act)
     return Response(status_code=204)
 
 
+@endpoint("GET", PREFIX + "/status", "personalizerStatus", reply=StatusReply, errors=hosted)
 async def status(request: Request) -> Response:
-    """GET /personalizer/v1.0/status."""
+    """Azure AI Personalizer: the service status."""
     grant = await _model(request, required=False)
     here, name = grant.here, grant.name
     version = here.engine.model(name).version if name in here.engine.models else 0
-    told = {"service": "smidgen", "apiStatus": "Valid", "apiStatusMessage": "Api Key is valid."}
-    return reply({**told, "model": name, "modelVersion": version})
+    valid = {"service": "smidgen", "api_status": "Valid", "api_status_message": "Api Key is valid."}
+    return reply(StatusReply(**valid, model=name, model_version=version))
 
 
 async def _model(request: Request, *, create: bool = False, required: bool = True) -> Grant:
@@ -156,42 +238,30 @@ async def _model(request: Request, *, create: bool = False, required: bool = Tru
     if grant.name not in here.engine.models and create:
         with suppress(OutOfScope):
             operator = await admit(request, HOSTED_CREATION)
-            await operator.do(lambda: here.engine.create(operator.name, MODEL))
+            await operator.run(lambda: here.engine.create(operator.name, MODEL))
     if grant.name not in here.engine.models and not required:
         return grant
     loop = here.engine.model(grant.name).blueprint
     if loop.loop.name != Loop.CHOOSE or loop.feedback != "reward":
-        raise Impossible(f"the model {grant.name!r} does not choose by rewards", "name another with --personalizer")
+        raise Impossible(
+            f'the model "{grant.name}" does not choose by rewards', "set another model with --personalizer"
+        )
     return grant
 
 
 def _decision(here: Service, name: str, request: Request) -> str:
     """The decision of an event; to be asked within a command."""
     event = request.path_params["event"]
-    shards = [part.shard for part in here.engine.entered(name).parts]
-    row = here.engine.store.requested(shards[0], event, *shards[1:])
+    shards = [part.shard for part in here.engine.locked_model(name).parts]
+    row = here.engine.store.find_request(shards[0], event, *shards[1:])
     if row is None:
-        raise UnknownDecision(f"there is no event {event!r}", "rank first")
+        raise UnknownDecision(f"there is no event {json_text(event)}", "call rank first, with this eventId")
     return row.id
 
 
-def _ranking(ids: list[str], left_out: set[str], choice: str, shares: dict[str, float]) -> list[dict[str, Any]]:
+def _ranking(ids: list[str], left_out: set[str], choice: str, shares: dict[str, float]) -> list[RankedAction]:
     """The chosen one first, then the others by their probability; what was left out keeps its place."""
     free = sorted((id for id in ids if id not in left_out), key=lambda id: (id != choice, -shares.get(id, 0.0)))
     others = iter(free)
     order = [id if id in left_out else next(others) for id in ids]
-    return [{"id": id, "probability": shares.get(id, 0.0)} for id in order]
-
-
-mount(
-    "personalizer",
-    [
-        Route(PREFIX + path, hosted(guard(endpoint, MATRIX[f"{method} {PREFIX}{path}"])), methods=[method])
-        for method, path, endpoint in (
-            ("POST", "/rank", rank_actions),
-            ("POST", "/events/{event}/reward", reward),
-            ("POST", "/events/{event}/activate", activate),
-            ("GET", "/status", status),
-        )
-    ],
-)
+    return [RankedAction(id=id, probability=shares.get(id, 0.0)) for id in order]

@@ -19,9 +19,17 @@ from smidgen.data.ubi import CLICKS, UbiEvent
 from smidgen.errors import SmidgenError
 from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.stories import find_decision
-from smidgen.service.errors import BadRequest, Conflict, Impossible, NotAllowed, OutOfScope, UnknownDecision, wrong_form
-from smidgen.service.http.endpoints import call
-from smidgen.service.http.errors import detail
+from smidgen.service.errors import (
+    Conflict,
+    Impossible,
+    NotAllowed,
+    OutOfScope,
+    UnknownDecision,
+    not_json,
+    validation_error,
+)
+from smidgen.service.http.endpoints import endpoint
+from smidgen.service.http.errors import error_detail
 from smidgen.service.http.middleware import raw_body
 from smidgen.service.http.resources import Service, reply
 from smidgen.service.http.rights import Grant, grant_of
@@ -61,7 +69,7 @@ class Page(NamedTuple):
     clicked: list[str | int]
 
 
-@call(
+@endpoint(
     "POST",
     "/v1/ubi",
     "takeUbiEvents",
@@ -77,7 +85,7 @@ async def take_events(request: Request) -> Response:
     actions = request.query_params.get("actions")
     counted = frozenset(CLICKS if not actions else actions.split(","))
     gathered = await asyncio.to_thread(lambda: gather(read(media, content), counted))
-    pages, unknown, elsewhere = await asyncio.to_thread(_ours, here, gathered.clicked, grant.only)
+    pages, unknown, elsewhere = await asyncio.to_thread(_own_pages, here, gathered.clicked, grant.only)
     results = await _learn(grant, pages)
     return reply(
         UbiReply(results=results, passed_over=gathered.passed_over, unknown=unknown, elsewhere=elsewhere),
@@ -92,14 +100,14 @@ def read(media: str, content: bytes) -> Sequence[UbiEvent]:
         else:
             events = _several(_POSTED.decode(content))
     except msgspec.ValidationError as error:
-        raise wrong_form(error, None) from error
+        raise validation_error(error, None) from error
     except UNREADABLE as error:
-        raise BadRequest(f"the body is not JSON: {error}", "send UBI events as JSON") from error
+        raise not_json(error, hint="send UBI events as JSON") from error
     if len(events) > ROWS:
         raise Impossible(f"there are {len(events):,} events", f"send at most {ROWS:,} in one call")
     for index, event in enumerate(events):
         if not event.action_name:
-            raise Impossible(f"event {index} has no action_name", "send events of the UBI schema")
+            raise Impossible(f"[{index}].action_name is missing", "send events of the UBI schema")
     return events
 
 
@@ -122,7 +130,7 @@ def gather(events: Iterable[UbiEvent], actions: frozenset[str]) -> ClicksOfCall:
     return ClicksOfCall({query: list(objects) for query, objects in clicked.items()}, passed_over)
 
 
-def _ours(here: Service, clicked: dict[str, list[str]], allowed: str | None) -> tuple[list[Page], int, int]:
+def _own_pages(here: Service, clicked: dict[str, list[str]], allowed: str | None) -> tuple[list[Page], int, int]:
     """Clicks on lists of ours, in the ids that the app gave; how many were on other searches, how many on no result."""
     pages: list[Page] = []
     unknown = elsewhere = 0
@@ -152,13 +160,13 @@ async def _learn(grant: Grant, pages: Sequence[Page]) -> list[UbiResult]:
         return grant.command(partial(here.engine.feedback, page.decision, body))
 
     found: list[UbiResult] = []
-    answers = await here.writer.do_each([command(page) for page in pages]) if pages else []
+    answers = await here.writer.run_each([command(page) for page in pages]) if pages else []
     for page, answer in zip(pages, answers, strict=True):
         result = UbiResult(decision=page.decision, clicked=page.clicked)
         if isinstance(answer, Conflict):  # it has an answer: the clicks that came first
             result.status = "answered"
         elif isinstance(answer, SmidgenError) and not isinstance(answer, NotAllowed | OutOfScope):
-            result.error = detail(answer)
+            result.error = error_detail(answer)
         elif isinstance(answer, Exception):
             raise answer
         else:

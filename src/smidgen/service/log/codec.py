@@ -3,8 +3,8 @@
 What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
 
 A decision's body is ``[number, model_version, window_s, ids, record, shared, beside]``; the reply is told anew from the
-record. A feedback's body is ``[feedback, learn, places, problem]``, and so is that of silence; whether it was
-learnt, and which version it made, stands in the envelope. All other bodies are maps, whose fields are those of the
+record. A feedback's body is ``[feedback, learn, places, problem, row, names]``, and so is that of silence; whether it
+was learnt, and which version it made, stands in the envelope. All other bodies are maps, whose fields are those of the
 exported line; what a learner is told is the field ``learn``, as `smidgen.serialization.encode` writes it.
 """
 
@@ -15,10 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import InvalidRecord
+from smidgen.features import Encoded
 from smidgen.learners import Learner
 from smidgen.serialization import UNREADABLE
 from smidgen.service.errors import Impossible
@@ -72,24 +74,33 @@ class FeedbackBody(msgspec.Struct, array_like=True):
         Of a keyed model that takes records: where new names of the decision went (`smidgen.features.state.Places`).
     problem
         Why the learner refused it, of silence that was not learnt.
+    row
+        The decision's record as it was learnt (`smidgen.features.Encoded`), if names or statistics that were learnt
+        since the decision changed its rows; None: as it was decided on.
+    names
+        Of a keyed model: names of columns of that row that the key had not told before.
     """
 
     feedback: dict[str, Any]
     learn: bytes
     places: tuple[list[int], list[int]] | None = None
     problem: str | None = None
+    row: bytes | None = None
+    names: list[tuple[int, str, int]] | None = None
 
 
 _decisions = msgspec.msgpack.Decoder(DecisionBody)
 _feedback = msgspec.msgpack.Decoder(FeedbackBody)
 
 
-def write(body: Any) -> bytes:
+def encode(body: Any) -> bytes:
     """A body as bytes."""
     try:
         return _encode(body)
     except OverflowError as error:
-        raise Impossible("a whole number has more than 64 bits", "send a smaller one, or send it as text") from error
+        raise Impossible(
+            "the body holds a whole number of more than 64 bits", "send a smaller number, or a string"
+        ) from error
 
 
 def read_decision(body: bytes | None, seq: int) -> DecisionBody:
@@ -119,15 +130,15 @@ def read_fields(body: bytes | None, seq: int) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"body": found}
 
 
-def read_told(event: Event) -> Any:
-    """What a learner is told by an event that changes weights: of most types the field ``learn`` of its body."""
+def read_learner_input(event: Event) -> Any:
+    """Read the learner's input from an event that changes weights: of most types the field ``learn`` of its body."""
     if event.type in ("feedback", "expired"):
         return read_value(read_feedback(event.body, event.seq).learn, event.seq)
     content = read_fields(event.body, event.seq).get("learn")
     return read_value(content, event.seq) if isinstance(content, bytes) else None
 
 
-def carried(shared: dict[str, Any] | None, seq: int) -> list[tuple[int, str, int]]:
+def carried_names(shared: dict[str, Any] | None, seq: int) -> list[tuple[int, str, int]]:
     """The names that an event tells again."""
     if not shared or not (names := shared.get("names")):
         return []
@@ -137,16 +148,28 @@ def carried(shared: dict[str, Any] | None, seq: int) -> list[tuple[int, str, int
         raise _unreadable(seq, error) from error
 
 
-def recall(learner: Learner, record: bytes, seq: int) -> Decision:
-    """The decision that the learner, or a twin of it, wrote with `Learner.brief`."""
+def as_learnt(decision: Decision, row: Any, seq: int) -> Decision:
+    """A decision on a record with the rows that were learnt: those that an event says, else those that decided."""
+    if not isinstance(decision.context, Encoded):
+        return decision
+    context = read_value(row, seq) if isinstance(row, bytes) else row
+    if context is None:
+        context = decision.context.settled()
+    elif not isinstance(context, Encoded):
+        raise _unreadable(seq, TypeError("its row is not an encoded record"))
+    return decision if context is decision.context else structs.replace(decision, context=context)
+
+
+def decode_decision(learner: Learner, record: bytes, seq: int) -> Decision:
+    """The decision that the learner, or a twin of it, wrote with `Learner.to_compact`."""
     try:
-        return learner.recall(record)
+        return learner.from_compact(record)
     except InvalidRecord as error:
         raise _unreadable(seq, error) from error
 
 
 def read_value(content: bytes, seq: int) -> Any:
-    """What a learner was told, as `smidgen.serialization.encode` wrote it."""
+    """Read a learner's input as `smidgen.serialization.encode` wrote it."""
     try:
         return serialization.decode(content)
     except InvalidRecord as error:
@@ -156,7 +179,10 @@ def read_value(content: bytes, seq: int) -> Any:
 def read_answers(learner: Learner, answers: Sequence[tuple[Event, Event]]) -> list[tuple[Decision, FeedbackBody, Any]]:
     """The decisions of answers, the bodies of the answers, and what the learner was told: many at once, sooner."""
     heard = [read_feedback(event.body, event.seq) for event, _ in answers]
-    decisions = learner.recall_many([read_decision(made.body, made.seq).record for _, made in answers])
+    decisions = learner.from_compact_many([read_decision(made.body, made.seq).record for _, made in answers])
+    decisions = [
+        as_learnt(made, body.row, event.seq) for made, body, (event, _) in zip(decisions, heard, answers, strict=True)
+    ]
     return list(zip(decisions, heard, serialization.decode_many([each.learn for each in heard]), strict=True))
 
 
@@ -169,7 +195,7 @@ def _unreadable(seq: int, error: BaseException) -> InvalidRecord:
 _NOTHING = msgspec.Raw(b"null")
 
 
-class Line(msgspec.Struct, kw_only=True, dict=True):
+class EventLine(msgspec.Struct, kw_only=True, dict=True):
     """One event as the log says it; which fields there are depends on the type.
 
     Fields and types that this smidgen does not know are no fault: `more` has the fields.
@@ -198,6 +224,8 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
         Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
     amended
         Of ``amended``: the settings that changed, as they were sent (``changes`` on the line).
+    row
+        Of events that tell what came of a decision: its record as it was learnt, if that is not as it was decided on.
     shared, places, names, start, group, hashed
         What keys share, where names of records went, and names of hashed features (`smidgen.service.log.codec`).
     """
@@ -228,6 +256,7 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
     late: int = 0
     shared: dict[str, Any] | None = None
     places: Any = None
+    row: Any = None
     names: Sequence[Any] = ()
     start: str | None = None
     group: str | None = None
@@ -241,29 +270,29 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
         return self.written_at if event is None or self.written_at else stamp(event.at)
 
     @property
-    def learnt(self) -> bool:
-        """Whether this is feedback that was learnt."""
+    def is_learnt(self) -> bool:
+        """True if this is feedback that was learnt."""
         return self.type == "feedback" and self.status == "learnt"
 
     @property
     def changes(self) -> bool:
-        """Whether it changes weights."""
+        """True if it changes weights."""
         return self.model_version is not None
 
     @property
-    def more(self) -> dict[str, Any]:
+    def unknown_fields(self) -> dict[str, Any]:
         """The fields that a newer smidgen wrote and this one does not know."""
         fields = msgspec.json.decode(self.__dict__.get("its text", b"{}"))
         return {name: value for name, value in fields.items() if name not in self.__struct_encode_fields__}
 
-    def made(self) -> Decision:
+    def record_bytes(self) -> Decision:
         """Of a decision: the learner's own record."""
         if "its decision" in self.__dict__:
             decision: Decision = self.__dict__["its decision"]
             return decision
         return Decision.from_json(bytes(self.record))
 
-    def told(self) -> Any:
+    def learner_input(self) -> Any:
         """Of feedback: what the learner was told."""
         if "its feedback" in self.__dict__:
             return self.__dict__["its feedback"]
@@ -272,11 +301,19 @@ class Line(msgspec.Struct, kw_only=True, dict=True):
         except (ValueError, TypeError, KeyError) as error:
             raise InvalidRecord(f"event {self.seq} holds no feedback: {error}", "export the log again") from error
 
+    def as_learnt(self, decision: Decision) -> Decision:
+        """A decision with the rows that this event says were learnt."""
+        try:
+            row = self.row if self.row is None or isinstance(self.row, bytes) else serialization.unpack(self.row)
+        except (ValueError, TypeError, KeyError) as error:
+            raise InvalidRecord(f"event {self.seq} holds no row: {error}", "export the log again") from error
+        return as_learnt(decision, row, self.seq)
 
-_lines = msgspec.json.Decoder(Line)
+
+_lines = msgspec.json.Decoder(EventLine)
 
 
-def parse(text: bytes, place: str) -> Line:
+def parse(text: bytes, place: str) -> EventLine:
     """Read a line of the log; ``place`` is its name in refusals."""
     try:
         event = _lines.decode(text)
@@ -291,4 +328,4 @@ def as_bytes(said: str | bytes) -> bytes:
     try:
         return said if isinstance(said, bytes) else base64.b64decode(said, validate=True)
     except ValueError as error:
-        raise InvalidRecord(f"what keys share cannot be read: {error}", "export the log again") from error
+        raise InvalidRecord(f"the shared state of keys cannot be read: {error}", "export the log again") from error

@@ -140,7 +140,7 @@ class Salts:
         return self._drawn[self._place - DIGEST : self._place]
 
 
-def content(
+def content_digest(
     salt: bytes, type: str, version: int, at: float, decision: str | None, key: str | None, body: bytes | None
 ) -> bytes:
     """The salted digest of what an event says."""
@@ -148,38 +148,42 @@ def content(
     return blake2b(salt + told, digest_size=DIGEST).digest()
 
 
-def link(before: bytes, seq: int, digest: bytes) -> bytes:
+def chain_digest(before: bytes, seq: int, digest: bytes) -> bytes:
     """The chain after an event, from the chain before it and the digest of its content."""
     return blake2b(before + seq.to_bytes(8, "little") + digest, digest_size=DIGEST).digest()
 
 
-def erased(event: Event) -> Event:
-    """The same event with its content gone; the chain stays as it is."""
-    return event._replace(type=ERASED, version=0, at=0.0, decision=None, key=None, salt=None, body=digest_of(event))
+def erase_event(event: Event) -> Event:
+    """Return the event without its content; the hash chain stays valid."""
+    return event._replace(
+        type=ERASED, version=0, at=0.0, decision=None, key=None, salt=None, body=original_digest(event)
+    )
 
 
-def rewritten(event: Event, body: bytes, salt: bytes) -> Event:
-    """The same event with another body; the chain stays as it is."""
-    return event._replace(salt=salt + digest_of(event), body=body)
+def rewrite_event(event: Event, body: bytes, salt: bytes) -> Event:
+    """Return the event with another body; the hash chain stays valid."""
+    return event._replace(salt=salt + original_digest(event), body=body)
 
 
 def is_rewritten(event: Event) -> bool:
-    """Whether an event says something else than it did at first."""
+    """Check whether an event says something else than it did at first."""
     return event.salt is not None and len(event.salt) > DIGEST
 
 
 def present_digest(event: Event) -> bytes:
     """The digest of what an event says now."""
     if event.salt is None:
-        return digest_of(event)
-    return content(event.salt[:DIGEST], event.type, event.version, event.at, event.decision, event.key, event.body)
+        return original_digest(event)
+    return content_digest(
+        event.salt[:DIGEST], event.type, event.version, event.at, event.decision, event.key, event.body
+    )
 
 
-def digest_of(event: Event) -> bytes:
+def original_digest(event: Event) -> bytes:
     """The digest of an event's content that the chain has: kept, if it was erased or rewritten, else made anew."""
     if event.type == ERASED and event.salt is None:
         if event.body is None or len(event.body) != DIGEST:
-            raise InvalidRecord(f"event {event.seq} is erased and its digest is gone", "restore the log from a backup")
+            raise InvalidRecord(f"event {event.seq} is erased and has no digest", "restore the log from a backup")
         return event.body
     if event.salt is None:
         raise InvalidRecord(f"event {event.seq} has no salt", "restore the log from a backup")
@@ -198,11 +202,12 @@ class Chain:
 
     Examples
     --------
-    >>> from smidgen.service.log.events import Chain, Event, START, content, erased, link
+    >>> from smidgen.service.log.events import Chain, Event, START, content_digest, erase_event, chain_digest
     >>> salt = bytes(16)
-    >>> chain = link(START, 1, content(salt, "created", 1, 0.0, None, None, b"x"))
+    >>> chain = chain_digest(START, 1, content_digest(salt, "created", 1, 0.0, None, None, b"x"))
     >>> event = Event(1, "created", 1, 0.0, None, None, None, salt, chain, b"x")
-    >>> Chain().follow([event]), Chain().follow([erased(event)]), Chain().follow([event._replace(body=b"y")])
+    >>> check = lambda event: Chain().check_all([event])
+    >>> check(event), check(erase_event(event)), check(event._replace(body=b"y"))
     (None, None, 'event 1 does not fit the chain')
     """
 
@@ -210,23 +215,23 @@ class Chain:
         self.seq = seq
         self.chain = chain
 
-    def take(self, event: Event) -> str | None:
+    def check(self, event: Event) -> str | None:
         """Take the next event; what is wrong with it, or None."""
         if event.seq != self.seq + 1:
             problem = f"event {self.seq + 1} has the number {event.seq}"
             self.seq, self.chain = event.seq, event.chain
             return problem
         try:
-            expected = link(self.chain, event.seq, digest_of(event))
+            expected = chain_digest(self.chain, event.seq, original_digest(event))
         except (InvalidRecord, ValueError) as error:
             self.seq, self.chain = event.seq, event.chain
             return error.problem if isinstance(error, InvalidRecord) else f"event {event.seq} has no decision's id"
         self.seq, self.chain = event.seq, event.chain
         return None if expected == event.chain else f"event {event.seq} does not fit the chain"
 
-    def follow(self, events: Iterable[Event]) -> str | None:
+    def check_all(self, events: Iterable[Event]) -> str | None:
         """Take events in order; the first problem, or None."""
         for event in events:
-            if (problem := self.take(event)) is not None:
+            if (problem := self.check(event)) is not None:
                 return problem
         return None

@@ -17,11 +17,12 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from smidgen.checks import nearest
 from smidgen.decision import Decision
 from smidgen.errors import NoWeights
 from smidgen.learners import Card, Learner
-from smidgen.service.errors import Impossible, wrong_form
-from smidgen.service.loops.evaluator import Evaluator, Lesson, Terms, same
+from smidgen.service.errors import Impossible, validation_error
+from smidgen.service.loops.evaluator import Evaluator, Terms, TrainingSignal, same
 from smidgen.service.loops.features import Vectors
 from smidgen.service.schemas import BestReply, DecisionBody, FeedbackBody, ModelBody
 
@@ -50,7 +51,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     idle: str = ""
 
 
-class Back(Struct, frozen=True, kw_only=True):
+class FeedbackKind(Struct, frozen=True, kw_only=True):
     """Something that may come back, in the words of an app.
 
     Attributes
@@ -66,7 +67,7 @@ class Back(Struct, frozen=True, kw_only=True):
     example: dict[str, Any] = {}
 
 
-class Words(Struct, frozen=True, kw_only=True):
+class UiTexts(Struct, frozen=True, kw_only=True):
     """What the pages say of a loop.
 
     Attributes
@@ -96,7 +97,7 @@ class Words(Struct, frozen=True, kw_only=True):
     does: str
     out: str = ""
     about_out: str = ""
-    back: dict[str, Back] = {}
+    back: dict[str, FeedbackKind] = {}
     curve: str
     about_curve: str
     weights: str = "Strongest weights"
@@ -142,7 +143,7 @@ class Option(Struct, frozen=True, kw_only=True):
     main: bool = False
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class FormField(Struct, frozen=True, kw_only=True):
     """Something to type in: a number, several numbers, a text, or (without a field) the whole feedback as JSON."""
 
     label: str
@@ -151,7 +152,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     text: bool = False
 
 
-class Offered(Struct, frozen=True, kw_only=True):
+class FeedbackForm(Struct, frozen=True, kw_only=True):
     """What a hand may answer to a decision.
 
     Attributes
@@ -169,7 +170,7 @@ class Offered(Struct, frozen=True, kw_only=True):
     text: str
     options: list[Option] = []
     ordered: bool = False
-    entry: Entry | None = None
+    entry: FormField | None = None
     note: str = ""
 
 
@@ -180,7 +181,7 @@ COMMON = DecisionBody.__struct_fields__
 REHEARSED = 5
 
 
-class Reaction(NamedTuple):
+class ParsedFeedback(NamedTuple):
     """Feedback in the learner's own terms.
 
     Attributes
@@ -199,7 +200,7 @@ class Reaction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Chosen:
+class AppChoice:
     """What the app has chosen itself.
 
     Attributes
@@ -214,7 +215,7 @@ class Chosen:
 
     action: Any
     agreed: bool
-    lessons: list[Lesson]
+    lessons: list[TrainingSignal]
 
 
 class Loop(ABC):
@@ -255,7 +256,7 @@ class Loop(ABC):
     takes_texts: ClassVar[bool] = False
     #: Settings of a learner that are facts of the model: another learner in its place has them too.
     facts: ClassVar[tuple[str, ...]] = ("dim",)
-    words: ClassVar[Words]
+    words: ClassVar[UiTexts]
     figure: ClassVar[Figure | None] = None
     example: ClassVar[Example]
     #: Replays a log through another learner; None where a log says nothing of others.
@@ -276,14 +277,17 @@ class Loop(ABC):
         self.model = model
         self.vectors = vectors
 
-    def suit(self, card: Card) -> None:
+    def adapt_to(self, card: Card) -> None:
         """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
         return
 
-    def admit(self) -> None:
+    def check_settings(self) -> None:
         """Refuse settings of a new model that are of other loops."""
         if self.model.candidates is not None:
-            raise Impossible(f"candidates are not kept in the loop {self.name}", "send them with each request")
+            raise Impossible(
+                f"the loop {self.name} does not store candidates",
+                'remove "candidates" here and send them with each request',
+            )
 
     # What goes in and out
 
@@ -296,16 +300,18 @@ class Loop(ABC):
         """What the app is told: the fields of `reply`."""
 
     @abstractmethod
-    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+    def parse_field(
+        self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> ParsedFeedback:
         """What the learner is told; ``field`` is one of `feedback`."""
 
-    def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
+    def parse_example(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
         """What ``learner.teach`` takes: the context of an example, and its answer in the learner's own terms."""
-        raise Impossible(f"the loop {self.name} takes no examples", "let it decide, and send feedback")
+        raise Impossible(f"the loop {self.name} does not accept examples", "request decisions and send feedback")
 
-    def heard(
+    def signal_for_follower(
         self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
-    ) -> Lesson | None:
+    ) -> TrainingSignal | None:
         """What a learner is taught of the feedback on what another one showed; None where that says nothing to it.
 
         Parameters
@@ -321,75 +327,82 @@ class Loop(ABC):
         """
         return None
 
-    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+    def read_app_choice(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> AppChoice:
         """What the app has chosen itself, in the learner's own terms, and what the learner is taught by it."""
-        raise Impossible(f"the loop {self.name} takes nothing that the app has chosen", "leave chosen out")
+        raise Impossible(f"the loop {self.name} does not accept chosen", 'remove "chosen"')
 
     def agrees(self, mine: Decision, other: Any) -> bool | None:
         """Whether the learner's best guess is the other answer; None where nobody can say."""
         return same(mine.greedy, other)
 
-    def target(self, mine: Decision, shown: Decision) -> float | None:
+    def target_propensity(self, mine: Decision, shown: Decision) -> float | None:
         """The probability with which ``mine`` would have shown what ``shown`` did, where it is known."""
         return None
 
-    def unanswered(self) -> Reaction:
+    def default_feedback(self) -> ParsedFeedback:
         """What the learner is told when a window closes without feedback, where that has a worth."""
         if self.terms.default_reward is None:
-            raise Impossible("this model learns nothing from silence", "give it a default_reward")
-        return self.rewarded(self.terms.default_reward)
+            raise Impossible("the model does not learn from missing feedback", "set its default_reward")
+        return self.parse_reward(self.terms.default_reward)
 
-    def rewarded(self, value: float) -> Reaction:
+    def parse_reward(self, value: float) -> ParsedFeedback:
         """A reward for what was shown; the figure is the app's own number."""
-        return Reaction(self.terms.reward(value), float(value))
+        return ParsedFeedback(self.terms.reward(value), float(value))
 
     def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:
         """Refuse a request with fields of other loops, or without those of this one; ``but`` may be there."""
         own = (*self.request.__struct_fields__, *but)
         for name in body.__struct_fields__:
             if name not in own and getattr(body, name) is not None:
-                raise Impossible(f"{name} does not belong to the loop {self.name}", self._wanted())
+                raise Impossible(f'unknown field "{name}" for the loop {self.name}', self._wanted(name))
         for name in self._required():
             if getattr(body, name) is None:
                 raise Impossible(f"{name} is missing", self._wanted())
 
-    def react(self, learner: Learner, decision: Decision, ids: Sequence[str], given: Mapping[str, Any]) -> Reaction:
+    def parse_feedback(
+        self, learner: Learner, decision: Decision, ids: Sequence[str], given: Mapping[str, Any]
+    ) -> ParsedFeedback:
         """What the learner is told, if the fields that were given are of this loop and the learner takes them."""
         if len(given) != 1:
-            raise Impossible(f"the feedback has {len(given)} fields ({', '.join(given) or 'none'})", self._takes())
+            raise Impossible(
+                f"the feedback has {len(given)} fields ({', '.join(given) or 'none'}) and must have one",
+                self._accepted_fields(),
+            )
         ((field, value),) = given.items()
         if field not in self.kinds:
-            raise Impossible(f"{field} is not feedback for the loop {self.name}", self._takes())
+            raise Impossible(f'unknown feedback field "{field}" for the loop {self.name}', self._accepted_fields(field))
         try:
             msgspec.convert(given, self.feedback)
         except msgspec.ValidationError as error:
-            raise wrong_form(error, given) from error
+            raise validation_error(error, given, self.feedback) from error
         card = learner.card
-        if not self.takes(self.kinds[field], card):
-            send = [name for name, kind in self.kinds.items() if self.takes(kind, card)]
+        if not self.accepts(self.kinds[field], card):
+            send = [name for name, kind in self.kinds.items() if self.accepts(kind, card)]
             raise Impossible(
                 f"{type(learner).__name__} learns from {card.feedback_in_words}, not from {field}",
-                f"send {', or '.join(send)}",
+                f"send {' or '.join(send)}",
             )
-        return self.reaction(learner, decision, ids, field, value)
+        return self.parse_field(learner, decision, ids, field, value)
 
-    def _takes(self) -> str:
-        return f"the loop {self.name} takes one of: {', '.join(self.kinds)}"
+    def _accepted_fields(self, unknown: str = "") -> str:
+        accepted = f"the loop {self.name} accepts one of {', '.join(self.kinds)}"
+        near = nearest(unknown, self.kinds)
+        return accepted if near is None else f'did you mean "{near}"? {accepted[0].upper()}{accepted[1:]}'
 
-    def kept(self, given: dict[str, Any], reaction: Reaction) -> dict[str, Any]:
+    def loggable_feedback(self, given: dict[str, Any], reaction: ParsedFeedback) -> dict[str, Any]:
         """What the log keeps of feedback beside what was learnt: the fields as they came, unless a loop says less."""
         return given
 
-    def takes(self, kind: str, card: Card) -> bool:
+    def accepts(self, kind: str, card: Card) -> bool:
         """Whether a learner with this card can be told this kind of feedback here."""
         return kind in card.kinds
 
     @classmethod
-    def fits(cls, card: Card) -> bool:
+    def supports(cls, card: Card) -> bool:
         """Whether the service offers a learner with this card for the loop."""
         return not card.not_served and any(loop in card.loops for loop in (cls.name, *cls.served_by))
 
-    def rehearsal(self, features: Callable[[], Any]) -> dict[str, Any]:
+    def warmup_request(self, features: Callable[[], Any]) -> dict[str, Any]:
         """A request as apps send it, for the rounds that are played before anybody waits: the loop's own example.
 
         ``features`` makes the features of one thing, as this model takes them. Candidates and features of the example
@@ -404,7 +417,7 @@ class Loop(ABC):
             asked["features"] = features() if self.vectors.dim is not None else None
         return asked
 
-    def went_out(self, answer: Answer) -> bool | None:
+    def is_forwarded(self, answer: Answer) -> bool | None:
         """Whether anybody saw it; None where everything is seen."""
         return None
 
@@ -415,40 +428,42 @@ class Loop(ABC):
         return None
 
     @abstractmethod
-    def asked(self, ids: Sequence[str]) -> str:
+    def request_text(self, ids: Sequence[str]) -> str:
         """What the app asked for."""
 
     @abstractmethod
-    def brief(self, reply: Mapping[str, Any]) -> str:
+    def short_text(self, reply: Mapping[str, Any]) -> str:
         """What the app was told, in a few words."""
 
     @abstractmethod
-    def reacted(self, field: str, value: Any) -> str:
+    def feedback_text(self, field: str, value: Any) -> str:
         """What the user did, in a few words."""
 
-    def decided(self, reply: Mapping[str, Any]) -> str:
+    def reply_text(self, reply: Mapping[str, Any]) -> str:
         """What the app was told, as part of a sentence."""
-        return f"it proposed {self.brief(reply)}"
+        return f"it proposed {self.short_text(reply)}"
 
-    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+    def feedback_form(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> FeedbackForm:
         """What a person may answer by hand."""
         fields = ", ".join(self.kinds)
-        return Offered(
-            text=f"It says: {self.brief(reply)}.", entry=Entry(label=f"What the user did, as JSON (one of {fields})")
+        return FeedbackForm(
+            text=f"It decided: {self.short_text(reply)}.", entry=FormField(label=f"Feedback as JSON (one of {fields})")
         )
 
     def weight_name(self, index: int) -> str:
         """What a weight without a name is called."""
         return f"column {index}" if self.vectors.hashed else f"feature {index + 1}"
 
-    def without_weights(self, learner: Learner, error: NoWeights) -> str:
+    def no_weights_reason(self, learner: Learner, error: NoWeights) -> str:
         """Why there are no weights to show."""
         return f"{error.problem}."
 
     # What-if
 
     @abstractmethod
-    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+    def measure_of(
+        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+    ) -> float | None:
         """The measure of an answered decision of a log."""
 
     # Described
@@ -483,6 +498,8 @@ class Loop(ABC):
 
     _needed: ClassVar[tuple[str, ...]]
 
-    def _wanted(self) -> str:
+    def _wanted(self, unknown: str = "") -> str:
         fields = ", ".join(self._fields()) or "no fields"
-        return f"a decision of the loop {self.name} takes {fields} (and {', '.join(COMMON)})"
+        accepted = f"a decision request of the loop {self.name} accepts {fields} (and {', '.join(COMMON)})"
+        near = nearest(unknown, self._fields())
+        return accepted if near is None else f'did you mean "{near}"? {accepted[0].upper()}{accepted[1:]}'

@@ -13,10 +13,20 @@ from smidgen.errors import InvalidFeatures
 from smidgen.features.style import DIM as TEXT
 from smidgen.features.style import LONGEST, column_name
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.errors import Impossible
-from smidgen.service.loops.base import Answer, Back, Chosen, Entry, Example, Loop, Offered, Reaction, Words
-from smidgen.service.loops.evaluator import CAVEATS, CoactiveEvaluator, Lesson
-from smidgen.service.loops.features import places
+from smidgen.service.errors import Impossible, json_text
+from smidgen.service.loops.base import (
+    Answer,
+    AppChoice,
+    Example,
+    FeedbackForm,
+    FeedbackKind,
+    FormField,
+    Loop,
+    ParsedFeedback,
+    UiTexts,
+)
+from smidgen.service.loops.evaluator import CAVEATS, CoactiveEvaluator, TrainingSignal
+from smidgen.service.loops.features import positions_of
 from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Message, Numbers, Record
 from smidgen.structures import Drafts, Edit
 from smidgen.structures.drafts import MOST
@@ -25,7 +35,17 @@ Text = Annotated[str, Meta(max_length=LONGEST)]
 
 
 class Draft(Message):
-    """A text that may be shown, and what the app knows of it beyond its words."""
+    """A text that may be shown, and what the app knows of it beyond its words.
+
+    Attributes
+    ----------
+    id
+        Its id, answered as it was sent.
+    text
+        The text.
+    features
+        What else the app knows about it: a record, or numbers.
+    """
 
     id: AnyId
     text: Text
@@ -33,7 +53,15 @@ class Draft(Message):
 
 
 class Request(DecisionBody, kw_only=True):
-    """The drafts to choose from."""
+    """The drafts to choose from.
+
+    Attributes
+    ----------
+    drafts
+        The drafts to choose from, 1 to 1,000.
+    context
+        A record of what is the same for all drafts.
+    """
 
     drafts: Annotated[list[Draft], Meta(min_length=1, max_length=MOST)]
     context: Record | None = None
@@ -45,8 +73,14 @@ class Reply(Struct):
     choice: str | int
 
 
-class Told(FeedbackBody, kw_only=True):
-    """The final text, as the person left it."""
+class DraftFeedback(FeedbackBody, kw_only=True):
+    """The final text, as the person left it.
+
+    Attributes
+    ----------
+    edited
+        The text as the user left it.
+    """
 
     edited: Text | UnsetType = UNSET
 
@@ -58,26 +92,26 @@ class DraftLoop(Loop):
     served_by = ("choose",)
     request = Request
     reply = Reply
-    feedback = Told
+    feedback = DraftFeedback
     kinds: ClassVar[Mapping[str, str]] = {"edited": Feedback.EDIT}
     measure = "left unchanged"
     dim = Drafts.dim
     takes_texts = True
-    words = Words(
-        does="Draft: show one of several texts; learns from what people make of it",
+    words = UiTexts(
+        does="Draft: show one of several texts; learns from the user's edits",
         out="A text",
-        about_out="One of several drafts that a person may edit: replies, summaries, descriptions.",
+        about_out="One of several drafts for a user to edit: replies, summaries, descriptions.",
         back={
-            Feedback.EDIT: Back(
+            Feedback.EDIT: FeedbackKind(
                 title="The edited text",
-                note="What the person made of it before it was sent; unchanged is an answer too.",
+                note="The final text after the user's edits; an unchanged text counts too.",
                 example={"edited": "It ships on Friday."},
             )
         },
-        curve="Left as it was",
-        about_curve="Share of drafts that people left unchanged, in windows of learnt feedback, with 95 % intervals.",
-        weights="What it goes by",
-        about_weights="Style by name; words and letters are hashed, and only their columns are known.",
+        curve="Accepted unchanged",
+        about_curve="Share of drafts that users left unchanged, in windows of learned feedback, with 95 % intervals.",
+        weights="Strongest weights",
+        about_weights="Style features have names; words and letters are hashed to columns.",
         asks="json",
     )
     example = Example(
@@ -96,19 +130,19 @@ class DraftLoop(Loop):
     caveats = CAVEATS
 
     @classmethod
-    def fits(cls, card: Card) -> bool:
+    def supports(cls, card: Card) -> bool:
         """Every learner that hears of something better, but for those that put a rival beside it."""
-        return super().fits(card) and _hears(card)
+        return super().supports(card) and _learns_from_better(card)
 
-    def takes(self, kind: str, card: Card) -> bool:
+    def accepts(self, kind: str, card: Card) -> bool:
         """An edited text is something better."""
-        return _hears(card)
+        return _learns_from_better(card)
 
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The texts, or, of a model that keeps none, what is learnt from them."""
         ids: list[Any] = [draft.id for draft in body.drafts]
         if len({str(id) for id in ids}) < len(ids):
-            raise Impossible("two drafts have the same id", "give each draft an id of its own")
+            raise Impossible("two drafts have the same id", "give each draft its own id")
         said = [draft.features for draft in body.drafts]
         try:
             made = Drafts([draft.text for draft in body.drafts], said if any(said) else None, body.context)
@@ -120,27 +154,29 @@ class DraftLoop(Loop):
         """The draft to show."""
         return {"choice": ids[decision.action]}
 
-    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+    def parse_field(
+        self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> ParsedFeedback:
         """The final text; the figure is whether it is what was shown."""
         drafts, edit = decision.context, Edit(value)
         told = edit if drafts.salt is None else edit.sealed(drafts.salt)
-        return Reaction(told, float(drafts.weight(told, decision.action) == 0.0))
+        return ParsedFeedback(told, float(drafts.weight(told, decision.action) == 0.0))
 
-    def heard(
+    def signal_for_follower(
         self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
-    ) -> Lesson | None:
+    ) -> TrainingSignal | None:
         """The text that came of the draft that was shown."""
         salt = mine.context.salt
-        return Lesson(Edit(value) if salt is None else Edit(value).sealed(salt))
+        return TrainingSignal(Edit(value) if salt is None else Edit(value).sealed(salt))
 
-    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+    def read_app_choice(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> AppChoice:
         """The draft that the app shows."""
         if isinstance(value, list | bool):
-            raise Impossible(f"chosen is {value!r}", "give the id of one draft")
-        (place,) = places([value], ids, "chosen")
-        return Chosen(place, bool(self.agrees(mine, place)), [Lesson(place)])
+            raise Impossible(f"chosen is {json_text(value)}", "send the id of one draft")
+        (place,) = positions_of([value], ids, "chosen")
+        return AppChoice(place, bool(self.agrees(mine, place)), [TrainingSignal(place)])
 
-    def kept(self, given: dict[str, Any], reaction: Reaction) -> dict[str, Any]:
+    def loggable_feedback(self, given: dict[str, Any], reaction: ParsedFeedback) -> dict[str, Any]:
         """The final text, or, of a model that keeps none, only whether it was changed."""
         return given if self.keeps_texts else {"unchanged": reaction.measure == 1.0}
 
@@ -149,49 +185,53 @@ class DraftLoop(Loop):
         """Whether the log holds the texts."""
         return self.model.keep_texts is not False
 
-    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+    def parse_example(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The drafts, and the text that would have been right, or which of them."""
         drafts, ids = self.context(body)
         if isinstance(answer, dict) and answer.keys() == {"choice"}:
-            return drafts, places([answer["choice"]], ids, "answer.choice")[0]
+            return drafts, positions_of([answer["choice"]], ids, "answer.choice")[0]
         if not isinstance(answer, str) or len(answer) > LONGEST:
-            raise Impossible("the answer is no text, or too long", f"give the final text, of up to {LONGEST:,}")
+            raise Impossible(
+                "answer is not a string or is too long", f"send the final text, at most {LONGEST:,} characters"
+            )
         return drafts, Edit(answer) if drafts.salt is None else Edit(answer).sealed(drafts.salt)
 
-    def asked(self, ids: Sequence[str]) -> str:
+    def request_text(self, ids: Sequence[str]) -> str:
         """How many drafts."""
         return f"one of {len(ids)} drafts"
 
-    def brief(self, reply: Mapping[str, Any]) -> str:
+    def short_text(self, reply: Mapping[str, Any]) -> str:
         """Which one."""
         return str(reply["choice"])
 
-    def decided(self, reply: Mapping[str, Any]) -> str:
+    def reply_text(self, reply: Mapping[str, Any]) -> str:
         """Which one."""
         return f"it chose the draft {reply['choice']}"
 
-    def reacted(self, field: str, value: Any) -> str:
+    def feedback_text(self, field: str, value: Any) -> str:
         """What the text became, if it was kept; else whether it was changed."""
         if field == "unchanged":
             return "left unchanged" if value else "changed; the text was not kept"
         short = " ".join(value.split())
         return f"the text became “{short if len(short) <= 80 else short[:79] + '…'}”"
 
-    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+    def feedback_form(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> FeedbackForm:
         """A text to type in."""
-        return Offered(
-            text=f"It would show the draft {reply['choice']}. What would the user make of it?",
-            entry=Entry(label="The final text", field="edited", text=True),
+        return FeedbackForm(
+            text=f"It shows the draft {reply['choice']}. What is the user's final text?",
+            entry=FormField(label="The final text", field="edited", text=True),
         )
 
     def weight_name(self, index: int) -> str:
         """A trait of style, or a column of hashed words, letters or features."""
         return column_name(index) if index < TEXT else f"given #{index - TEXT}"
 
-    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+    def measure_of(
+        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+    ) -> float | None:
         """Whether the draft was left as it was."""
         return float(made.context.weight(told, made.action) == 0.0)
 
 
-def _hears(card: Card) -> bool:
+def _learns_from_better(card: Card) -> bool:
     return Feedback.EDIT in card.kinds or (Feedback.BETTER in card.kinds and not card.shows_pairs)

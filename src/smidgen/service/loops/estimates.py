@@ -16,10 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from smidgen.decision import FloatArray
-from smidgen.evaluate import confidence as offline
 from smidgen.evaluate.confidence import FEW as FEW_TERMS
-from smidgen.evaluate.confidence import asymptotic
-from smidgen.evaluate.off_policy import doubly_robust_by_terms, ips, overlap, snips
+from smidgen.evaluate.confidence import Terms, single_look, two_sided
+from smidgen.evaluate.off_policy import (
+    effective_sample_size,
+    overlap,
+    sides_of_doubly_robust,
+    sides_of_ips,
+    sides_of_snips,
+)
 
 # 95 % intervals of shares and means. Below `FEW` observations there is none.
 
@@ -104,6 +109,9 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         How many observations it rests on.
     effective
         With importance weights: how many equally weighted observations would say as much.
+    single_low, single_high
+        An interval for a single look, at a time fixed in advance. Figures that have one have an interval (``low``,
+        ``high``) that holds however often you look.
     """
 
     measure: str
@@ -112,6 +120,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None
     of: int
     effective: float | None = None
+    single_low: float | None = None
+    single_high: float | None = None
 
 
 def share(measure: str, hits: int, n: int) -> Estimate:
@@ -176,8 +186,8 @@ def _effective(weights: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> fl
 
 #: The running figure is shown after so many decisions, and each time the log has grown by this factor.
 FIRST, GROWTH = 50, 1.25
-#: Intervals fail with this probability; asymptotic ones are narrowest after about so many values.
-ALPHA, N0 = 0.05, 100
+#: Intervals fail with this probability.
+ALPHA = 0.05
 #: The upper ends of the bins of weights.
 WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.8, 1.25, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, math.inf)
 
@@ -215,7 +225,7 @@ class Bin(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-class Overlapping(msgspec.Struct, frozen=True, kw_only=True):
+class OverlapDiagnostics(msgspec.Struct, frozen=True, kw_only=True):
     """How much of a log bears on a learner.
 
     Attributes
@@ -241,7 +251,7 @@ class Overlapping(msgspec.Struct, frozen=True, kw_only=True):
     words: list[str]
 
 
-class Weighing:
+class OffPolicyTerms:
     """The terms of one learner, a number each for every answered decision.
 
     Parameters
@@ -257,6 +267,7 @@ class Weighing:
         self._low, self._high = low, high
         self._rewards, self._propensities, self._target = array("d"), array("d"), array("d")
         self._expected, self._predicted = array("d"), array("d")
+        self._most, self._mass, self._possible = array("d"), array("d"), array("d")
         self._impossible = self._asked = 0.0
 
     def __len__(self) -> int:
@@ -267,8 +278,18 @@ class Weighing:
         self._asked += 1.0
         self._impossible += impossible
 
-    def add(self, reward: float, propensity: float, target: float, expected: float, predicted: float) -> None:
-        """An answered decision.
+    def add(
+        self,
+        reward: float,
+        propensity: float,
+        target: float,
+        expected: float = math.nan,
+        predicted: float = math.nan,
+        most: float = math.inf,
+        mass: float = 1.0,
+        possible: float = math.nan,
+    ) -> None:
+        """Add an answered decision.
 
         Parameters
         ----------
@@ -278,12 +299,21 @@ class Weighing:
             The probability of what was shown: in the log, and of the learner.
         expected, predicted
             What the model of the rewards expects of the learner, and of what was shown; NaN if there is no model.
+        most
+            The largest weight that could have been drawn, from the recorded probabilities of all candidates; infinity
+            if these are not known.
+        mass, possible
+            The learner's probability of what the log could have shown at all, and the part of ``expected`` that it
+            accounts for.
         """
         self._rewards.append(reward)
         self._propensities.append(propensity)
         self._target.append(target)
         self._expected.append(expected)
         self._predicted.append(predicted)
+        self._most.append(most)
+        self._mass.append(mass)
+        self._possible.append(possible)
 
     @property
     def rewards(self) -> FloatArray:
@@ -291,31 +321,56 @@ class Weighing:
         return np.array(self._rewards)
 
     @property
-    def modelled(self) -> bool:
+    def has_model(self) -> bool:
         """Whether there is a model of the rewards."""
         return len(self) > 0 and not math.isnan(self._expected[0])
 
     def estimates(self) -> list[Estimate]:
-        """The figures: weighted, self-normalised, doubly robust, and by the model alone."""
+        """Return the figures: weighted, self-normalized, doubly robust, and by the model alone (without interval)."""
         if not len(self):
             return []
-        r, p, pi = (np.frombuffer(each) for each in (self._rewards, self._propensities, self._target))
+        r, w, most, mass = self._columns()
+        total = float(w.sum())
+        snips = float((r * w).sum()) / total if total > 0.0 else 0.0
         found = [
-            self._told("IPS", ips(r, p, pi, alpha=ALPHA)),
-            self._told("self-normalised", snips(r, p, pi, alpha=ALPHA)),
+            self._figure("IPS", float((r * w).mean()), r * w, sides_of_ips(r, w)),
+            self._figure("self-normalised", snips, w, sides_of_snips(r, w, most, mass)),
         ]
-        if self.modelled:
+        if self.has_model:
             expected, predicted = np.frombuffer(self._expected), np.frombuffer(self._predicted)
-            robust = doubly_robust_by_terms(r, p, pi, expected, predicted, alpha=ALPHA)
-            found += [self._told("doubly robust", robust), self._told("direct", asymptotic(expected, ALPHA, N0))]
+            sides = sides_of_doubly_robust(r, w, np.frombuffer(self._possible), predicted, most, mass)
+            robust = float((expected + w * (r - predicted)).mean())
+            found.append(self._figure("doubly robust", robust, w, sides))
+            value = self._low + (self._high - self._low) * float(expected.mean())
+            found.append(Estimate(measure=f"{self.measure} (direct)", value=value, low=None, high=None, of=len(r)))
         return found
 
-    def curve(self) -> list[Point]:
-        """The self-normalised figure over time."""
+    def _columns(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Rewards, weights, largest weights, masses."""
         r, p, pi = (np.frombuffer(each) for each in (self._rewards, self._propensities, self._target))
-        return over_time(len(self), lambda n: self._told("", snips(r[:n], p[:n], pi[:n], alpha=ALPHA)))
+        return r, pi / p, np.frombuffer(self._most), np.frombuffer(self._mass)
 
-    def overlapping(self, more: list[str]) -> Overlapping | None:
+    def curve(self) -> list[Point]:
+        """Return the self-normalized figure over time."""
+        if not len(self):
+            return []
+        r, w, most, mass = self._columns()
+        times = times_of(len(r))
+        low, high = two_sided(*sides_of_snips(r, w, most, mass), ALPHA, times)
+        enough = np.cumsum(w > 0.0) >= FEW_TERMS
+        total, earned = np.cumsum(w), np.cumsum(r * w)
+        span = self._high - self._low
+        found = []
+        for i, n in enumerate(times):
+            if not enough[n - 1]:
+                found.append(Point(of=n, value=None, low=None, high=None))
+                continue
+            ends = (earned[n - 1] / total[n - 1], max(0.0, low[i]), min(1.0, high[i]))
+            value, below, above = (float(self._low + span * end) for end in ends)
+            found.append(Point(of=n, value=value, low=below, high=above))
+        return found
+
+    def overlap(self, more: list[str]) -> OverlapDiagnostics | None:
         """How much of the log bears on this learner; ``more`` is said beside it."""
         if not len(self):
             return None
@@ -327,9 +382,9 @@ class Weighing:
             words.insert(
                 0,
                 f"In {impossible:.0%} of the decisions it would show what the log could not have shown: of that part "
-                "nothing is known, and the figures leave it out.",
+                "nothing is known, and the figures omit it.",
             )
-        return Overlapping(
+        return OverlapDiagnostics(
             effective=seen.effective,
             share=seen.share,
             largest=seen.largest,
@@ -341,27 +396,74 @@ class Weighing:
             words=words,
         )
 
-    def _told(self, how: str, found: offline.Estimate) -> Estimate:
-        """An estimate in the app's own units; nothing while there are too few terms."""
-        measure = f"{self.measure} ({how})" if how else self.measure
-        if not found.enough:
-            few = {"value": None, "low": None, "high": None}
-            return Estimate(measure=measure, of=found.n, effective=found.effective, **few)
-        value, low, high = (
-            self._low + (self._high - self._low) * end
-            for end in (found.value, max(0.0, found.low), min(1.0, found.high))
+    def _figure(self, how: str, value: float, counted: FloatArray, sides: tuple[Terms, Terms]) -> Estimate:
+        """Return an estimate in the app's own units; nothing while there are too few terms."""
+        measure, n, effective = f"{self.measure} ({how})", len(self), self._worth()
+        if int(np.count_nonzero(counted)) < FEW_TERMS:
+            return Estimate(measure=measure, value=None, low=None, high=None, of=n, effective=effective)
+        low, high = two_sided(*sides, ALPHA)
+        ends = (float(low[0]), float(high[0]), *single_look(*sides, ALPHA))
+        below, above, once_below, once_above = (
+            self._low + (self._high - self._low) * min(1.0, max(0.0, end)) for end in ends
         )
-        return Estimate(measure=measure, value=value, low=low, high=high, of=found.n, effective=found.effective)
+        return Estimate(
+            measure=measure,
+            value=self._low + (self._high - self._low) * value,
+            low=below,
+            high=above,
+            of=n,
+            effective=effective,
+            single_low=once_below,
+            single_high=once_above,
+        )
+
+    def _worth(self) -> float:
+        return effective_sample_size(self._columns()[1])
 
 
-def over_time(n: int, figure: Callable[[int], Estimate]) -> list[Point]:
-    """A figure at a few times, ever further apart, the last being the end."""
+def bounded_mean(measure: str, values: FloatArray, low: float = 0.0, high: float = 1.0) -> Estimate:
+    """Estimate the mean of values in [low, high] with an interval that holds however often you look.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from smidgen.service.loops.estimates import bounded_mean
+    >>> bounded_mean("reward", np.tile([0.0, 1.0], 500)).value
+    0.5
+    """
+    n, span = len(values), high - low
+    if not n:
+        return Estimate(measure=measure, value=None, low=None, high=None, of=0)
+    value = float(values.mean())
+    if n < FEW:
+        return Estimate(measure=measure, value=value, low=None, high=None, of=n)
+    x = np.clip((values - low) / span, 0.0, 1.0)
+    below, above = two_sided(Terms(x), Terms(1.0 - x), ALPHA)
+    once = [low + span * min(1.0, max(0.0, end)) for end in single_look(Terms(x), Terms(1.0 - x), ALPHA)]
+    return Estimate(
+        measure=measure,
+        value=value,
+        low=low + span * float(below[0]),
+        high=low + span * float(above[0]),
+        of=n,
+        single_low=once[0],
+        single_high=once[1],
+    )
+
+
+def times_of(n: int) -> list[int]:
+    """Return a few numbers of rounds, ever further apart, the last being n."""
     times, at = [], float(max(FIRST, FEW_TERMS))
     while at < n:
         times.append(int(at))
         at = max(at * GROWTH, at + 1.0)
+    return [*times, n] if n else []
+
+
+def checkpoints(n: int, figure: Callable[[int], Estimate]) -> list[Point]:
+    """A figure at a few times, ever further apart, the last being the end."""
     found = []
-    for time in [*times, n] if n else []:
+    for time in times_of(n):
         seen = figure(time)
         found.append(Point(of=time, value=seen.value, low=seen.low, high=seen.high))
     return found

@@ -16,12 +16,19 @@ from smidgen.evaluate.position_bias import Examination, Looks, position_ips
 from smidgen.learners import Feedback
 from smidgen.learners.coactive import Coactive
 from smidgen.learners.coactive.base import decision_of
-from smidgen.service.loops.estimates import Estimate, Overlapping, Point, Weighing, over_time
-from smidgen.service.loops.evaluator import Blueprint, CoactiveEvaluator, Companion, Itinerary, Steps, Waiting
+from smidgen.service.loops.estimates import Estimate, OffPolicyTerms, OverlapDiagnostics, Point, checkpoints
+from smidgen.service.loops.evaluator import (
+    Blueprint,
+    CoactiveEvaluator,
+    OpenDecisionBuffer,
+    RankingPlan,
+    SharedLogStats,
+    Steps,
+)
 from smidgen.structures import Clicks
 
 if TYPE_CHECKING:
-    from smidgen.service.log.codec import Line
+    from smidgen.service.log.codec import EventLine
 
 #: So many places are told of.
 PLACES = 10
@@ -45,7 +52,7 @@ ONE_CURVE = (
 )
 
 
-class ClickedPages(Companion):
+class ClickedPages(SharedLogStats):
     """The clicks of a log with the lists that were shown, and how far people look.
 
     Parameters
@@ -74,7 +81,7 @@ class ClickedPages(Companion):
         self.given: FloatArray | None = None
         self.pages = 0
 
-    def answered(self, event: Line, made: Decision) -> None:
+    def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Take note of what was clicked."""
         if "clicked" not in event.feedback:
             return
@@ -112,21 +119,23 @@ class ClickEvaluator(CoactiveEvaluator):
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        self._mine: Waiting[Decision | int] = self.remember(4096)  # or its number, which is all that kernels need
-        self._placed: Waiting[Placed | IntArray | int] = self.remember(50_000)  # or the order
+        self._mine: OpenDecisionBuffer[Decision | int] = self.remember(
+            4096
+        )  # or its number, which is all that kernels need
+        self._placed: OpenDecisionBuffer[Placed | IntArray | int] = self.remember(50_000)  # or the order
         self._page, self._old = array("q"), array("q")
         self._new: tuple[array[int], array[int]] = (array("q"), array("q"))
-        self._lists = Weighing("pages with a click")
+        self._lists = OffPolicyTerms("pages with a click")
         self._rare = self._pages = 0
 
     @classmethod
-    def companion_of(cls, blueprint: Blueprint) -> Companion:
+    def make_shared_stats(cls, blueprint: Blueprint) -> SharedLogStats:
         """The clicks."""
         return ClickedPages(blueprint)
 
-    def decided(self, event: Line) -> None:
+    def on_decision(self, event: EventLine) -> None:
         """Rank the same documents."""
-        made, id = event.made(), event.decision or ""
+        made, id = event.record_bytes(), event.decision or ""
         mine = self.learner(event.key).decide(made.context)
         self._mine.put(id, mine)
         self._placed.put(id, self._place(made, mine))
@@ -142,17 +151,17 @@ class ClickEvaluator(CoactiveEvaluator):
     def _chance(self, made: Decision, mine: Decision) -> float:
         """The logarithm of its propensity for the list that was shown."""
         settings = dict(self.blueprint.settings)
-        if mine.teams is None and isinstance(self.companion, ClickedPages):
-            settings["depth"] = self.companion.depth
+        if mine.teams is None and isinstance(self.shared_stats, ClickedPages):
+            settings["depth"] = self.shared_stats.depth
         return log_chance(mine, made.action, settings)
 
-    def answered(self, event: Line, made: Decision) -> None:
+    def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Note where the clicked would have stood, then compare and learn."""
         placed = self._placed.take(event.decision or "")
         self._note(event, made, placed if isinstance(placed, Placed) else None)
-        super().answered(event, made)
+        super().on_feedback(event, made)
 
-    def _note(self, event: Line, made: Decision, placed: Placed | None) -> None:
+    def _note(self, event: EventLine, made: Decision, placed: Placed | None) -> None:
         """Note where the clicked stood and would have stood."""
         if placed is None or (known := _clicked(event, made)) is None:
             return
@@ -168,15 +177,15 @@ class ClickEvaluator(CoactiveEvaluator):
         if len(able) < len(learners) or self.blueprint.card.kinds[0] == Feedback.CLICKS:
             super().follow(steps)
             return
-        plans = {key: Itinerary(key, learner) for key, learner in able.items()}
+        plans = {key: RankingPlan(key, learner) for key, learner in able.items()}
         decided: dict[str, tuple[str | None, int]] = {}  # whose plan, and the place in it
-        answers: list[tuple[Line, Decision, Any, int]] = []
+        answers: list[tuple[EventLine, Decision, Any, int]] = []
         for event, made in steps:
             id, plan = event.decision or "", plans[event.key]
             if made is None:
-                place, number = plan.decide()
+                place = plan.decide()
                 decided[id] = (event.key, place)
-                self._mine.put(id, number)
+                self._mine.put(id, plan.number(place))
                 self._placed.put(id, place)  # until the order is known
             else:
                 decided.pop(id, None)
@@ -184,17 +193,17 @@ class ClickEvaluator(CoactiveEvaluator):
                 answers.append((event, made, placed, plan.answer(_number(self._mine.take(id)))))
         followed = {key: plan.follow(steps) for key, plan in plans.items()}
         for event, made, placed, at in answers:
-            found, deltas = followed[event.key]
+            found = followed[event.key]
             order = found.orders[placed] if type(placed) is int else placed
             if type(order) is np.ndarray and (known := _clicked(event, made)) is not None:
                 shown, chance = _where(order, known[0]), -math.inf
                 if made.log_propensity is not None:
                     chance = self._chance(made, decision_of(able[event.key], made.context, order, 1))
                 self.observe("clicks", known[1], shown, shown, made.log_propensity, chance)
-            delta = deltas[at]
+            delta = found.deltas[at]
             self.observe("pair", None if delta is None else float(found.weights[at] @ delta))
         for id, (key, place) in decided.items():  # what is not answered yet
-            order = followed[key][0].orders[place]
+            order = followed[key].orders[place]
             self._placed.settle(id, order.copy() if type(order) is np.ndarray else None)
 
     def _saw_clicks(
@@ -214,12 +223,12 @@ class ClickEvaluator(CoactiveEvaluator):
             target = min(1.0, math.exp(chance))
             self._lists.add(float(len(old) > 0), math.exp(drawn), target, math.nan, math.nan)
 
-    def mine(self, event: Line, made: Decision) -> Decision:
+    def mine(self, event: EventLine, made: Decision) -> Decision:
         """What it decided when the log did."""
         mine = self._mine.take(event.decision or "")
         return self.anew(event.key, mine if isinstance(mine, Decision) else None, made)
 
-    def learn(self, event: Line, decision: Decision, better: Any) -> None:
+    def learn(self, event: EventLine, decision: Decision, better: Any) -> None:
         """Those that learn from clicks as such hear them as such."""
         learner, clicks = self.learner(event.key), clicks_of(event, decision)
         told = clicks if clicks is not None and learner.card.kinds[0] == Feedback.CLICKS else better
@@ -232,9 +241,9 @@ class ClickEvaluator(CoactiveEvaluator):
             self.notes.append(UNKNOWN)
         if curve is not None and self._pages:
             whole = self._clicks(curve, 0)
-            found.append(_told(BY_PLACE, whole))
+            found.append(_estimate(BY_PLACE, whole))
             if self.blueprint.card.draws:
-                found.append(_told(f"{BY_PLACE}, without its draws", self._clicks(curve, 1)))
+                found.append(_estimate(f"{BY_PLACE}, without its draws", self._clicks(curve, 1)))
             self.notes += [ONE_CURVE, AS_ITS_OWN]
             if (beyond := int((np.array(self._old) >= len(curve)).sum())) > 0:
                 self.notes.append(
@@ -258,18 +267,18 @@ class ClickEvaluator(CoactiveEvaluator):
         curve = self._curve()
         if curve is None or not self._pages:
             return []
-        return over_time(self._pages, lambda n: _told("", self._clicks(curve, 0, n)))
+        return checkpoints(self._pages, lambda n: _estimate("", self._clicks(curve, 0, n)))
 
-    def overlapping(self) -> Overlapping | None:
+    def overlap(self) -> OverlapDiagnostics | None:
         """The weights of whole lists, where there are any."""
-        return self._lists.overlapping([]) if len(self._lists) and self._lists_tell() else None
+        return self._lists.overlap([]) if len(self._lists) and self._lists_tell() else None
 
     def _lists_tell(self) -> bool:
         """Whether lists come again often enough to weigh them as a whole."""
-        return not self._rare and (self._lists.overlapping([]) or _NOTHING).matched >= 30
+        return not self._rare and (self._lists.overlap([]) or _NOTHING).matched >= 30
 
     def _curve(self) -> FloatArray | None:
-        found = self.companion.examination() if isinstance(self.companion, ClickedPages) else None
+        found = self.shared_stats.examination() if isinstance(self.shared_stats, ClickedPages) else None
         return None if found is None else found.read
 
     def _clicks(self, curve: FloatArray, which: int, pages: int | None = None) -> offline.Estimate:
@@ -278,16 +287,16 @@ class ClickEvaluator(CoactiveEvaluator):
         return position_ips(page[kept], old[kept], new[kept], n=pages or self._pages, read=curve)
 
 
-_NOTHING = Overlapping(
+_NOTHING = OverlapDiagnostics(
     effective=0.0, share=0.0, largest=0.0, mean=0.0, matched=0, of=0, impossible=0.0, weights=[], words=[]
 )
 
 
-def clicks_of(event: Line, made: Decision) -> Clicks | None:
+def clicks_of(event: EventLine, made: Decision) -> Clicks | None:
     """The clicks that an answer tells of, by document; None if it tells of something else."""
     if "clicked" not in event.feedback:
         return None
-    told = event.told()
+    told = event.learner_input()
     if isinstance(told, Clicks):
         return told
     known = event.__dict__.get("its clicks")
@@ -298,12 +307,12 @@ def clicks_of(event: Line, made: Decision) -> Clicks | None:
     return clicks
 
 
-def _clicked(event: Line, made: Decision) -> tuple[list[int], list[int]] | None:
+def _clicked(event: EventLine, made: Decision) -> tuple[list[int], list[int]] | None:
     """The documents that were clicked, and their places in the list that was shown; None if nothing tells of clicks."""
     if "clicked" not in event.feedback or not isinstance(made.action, np.ndarray):
         return None
     if (known := event.__dict__.get("its clicked")) is None or known[0] is not made:  # once for all learners
-        told, count = event.told(), len(event.feedback["clicked"])
+        told, count = event.learner_input(), len(event.feedback["clicked"])
         front = told[:count].tolist() if type(told) is np.ndarray and told.dtype == np.int64 else []
         if len(front) != count or len(set(front)) < count or min(front, default=0) < 0:
             clicks = clicks_of(event, made)
@@ -334,7 +343,7 @@ def as_curve(text: str) -> FloatArray:
     except ValueError as error:
         raise InvalidArgument(f"the curve is {text!r}", hint) from error
     if not ((curve > 0.0) & (curve <= 1.0)).all():
-        raise InvalidArgument(f"the curve is {text!r}, and every place must be looked at", hint)
+        raise InvalidArgument(f"the curve is {text!r}, and every position needs a probability above 0", hint)
     return curve
 
 
@@ -352,7 +361,7 @@ def _reach(read: FloatArray) -> int:
     return int(np.logical_and.accumulate(known).sum())
 
 
-def _told(measure: str, found: offline.Estimate) -> Estimate:
+def _estimate(measure: str, found: offline.Estimate) -> Estimate:
     if not found.enough:
         return Estimate(measure=measure, value=None, low=None, high=None, of=found.n, effective=found.effective)
     return Estimate(

@@ -15,29 +15,36 @@ import numpy as np
 
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
-from smidgen.evaluate.confidence import asymptotic
 from smidgen.features import Row
 from smidgen.features.rows import DenseRows, SparseRows
 from smidgen.learners import Card, Feedback, Learner, Loop, recommended
 from smidgen.learners.choose.base import RewardLearner
 from smidgen.learners.log_batch import DECIDE, FEWEST, BatchLearner, LogBatch, LogStep
-from smidgen.service.loops.estimates import ALPHA, FEW, N0, Estimate, Overlapping, Point, Weighing, over_time, share
+from smidgen.service.loops.estimates import (
+    Estimate,
+    OffPolicyTerms,
+    OverlapDiagnostics,
+    Point,
+    bounded_mean,
+    checkpoints,
+    share,
+)
 from smidgen.service.loops.evaluator import (
-    Agenda,
     Blueprint,
-    Companion,
-    Decided,
     Evaluator,
-    Mine,
+    OpenDecisionBuffer,
+    ReplayedDecision,
+    ReplayResult,
+    RowPlan,
+    SharedLogStats,
     Steps,
-    Waiting,
     chances,
 )
 from smidgen.service.schemas import ModelBody
 from smidgen.structures import Choice
 
 if TYPE_CHECKING:
-    from smidgen.service.log.codec import Line
+    from smidgen.service.log.codec import EventLine
 
 # A model of the rewards of a log, fitted on the way along it: what candidates may be worth that were not shown.
 
@@ -47,7 +54,7 @@ MODELLED = 20_000
 WHOLE = 4096
 
 
-class RewardModel(Companion):
+class RewardModel(SharedLogStats):
     """A ridge regression of the rewards, fitted on the way: asked when a decision was made, told when its reward came.
 
     It never sees the future of a decision that it is asked about. There is a constant beside the features; each label
@@ -58,13 +65,13 @@ class RewardModel(Companion):
 
     def __init__(self) -> None:
         self._ridge: RewardLearner | None = None
-        self._offers: Waiting[tuple[Decision, Choice | None]] = Waiting(WHOLE)
+        self._offers: OpenDecisionBuffer[tuple[Decision, Choice | None]] = OpenDecisionBuffer(WHOLE)
 
-    def decided(self, event: Line) -> None:
+    def on_decision(self, event: EventLine) -> None:
         """Predict the rewards of all candidates."""
         self._follow([(event, None)])
 
-    def answered(self, event: Line, made: Decision) -> None:
+    def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Learn what the shown one was worth."""
         self._follow([(event, made)])
 
@@ -72,11 +79,11 @@ class RewardModel(Companion):
         """Several decisions and answers, at one go."""
         self._follow(steps)
 
-    def _follow(self, steps: Sequence[tuple[Line, Decision | None]]) -> None:
-        asked = [event.made() for event, made in steps if made is None]
+    def _follow(self, steps: Sequence[tuple[EventLine, Decision | None]]) -> None:
+        asked = [event.record_bytes() for event, made in steps if made is None]
         offers = zip(asked, _all_offered(asked), strict=True)
-        legs: list[LogStep] = []
-        events: list[Line] = []
+        fitted: list[LogStep] = []
+        events: list[EventLine] = []
         for event, made in steps:
             id = event.decision or ""
             if made is None:
@@ -95,22 +102,22 @@ class RewardModel(Companion):
                     continue
                 self._ridge = made_for
             if offer.dim == self._ridge.dim:
-                legs.append(LogStep(offer, shown, reward))
+                fitted.append(LogStep(offer, shown, reward))
                 events.append(event)
-        if self._ridge is not None and legs:
-            for event, leg, scores in zip(events, legs, self._ridge.teach_along(LogBatch(legs)), strict=True):
-                if leg.action == DECIDE:
+        if self._ridge is not None and fitted:
+            for event, step, scores in zip(events, fitted, self._ridge.teach_along(LogBatch(fitted)), strict=True):
+                if step.action == DECIDE:
                     event.__dict__["its rewards"] = scores
 
-    def predicted(self, event: Line, count: int) -> FloatArray | None:
+    def predicted(self, event: EventLine, count: int) -> FloatArray | None:
         """What it predicted for the candidates of a decision."""
         found: FloatArray | None = event.__dict__.get("its rewards")
         return found if found is not None and len(found) == count else None
 
 
-def reward_of(event: Line, made: Decision) -> float:
+def reward_of(event: EventLine, made: Decision) -> float:
     """The reward of what was shown, in [0, 1]; right and wrong are 1 and 0."""
-    told = event.told()
+    told = event.learner_input()
     if "label" in event.feedback and not isinstance(told, bool):
         return float(told == made.action)
     return float(told)
@@ -183,7 +190,7 @@ TAUGHT = (
 )
 
 
-class Weighed(NamedTuple):
+class PolicyTerms(NamedTuple):
     """What a learner said to a decision.
 
     Attributes
@@ -194,12 +201,19 @@ class Weighed(NamedTuple):
         What the model of the rewards expects of it, and of what was shown.
     shown
         The name of what was shown, if it has one.
+    most
+        The largest weight that could have been drawn; infinity if the probabilities of all candidates are not known.
+    mass, possible
+        Its probability of what the log could show, and the part of ``expected`` that this accounts for.
     """
 
     target: float
     expected: float
     predicted: float
     shown: Any = None
+    most: float = math.inf
+    mass: float = 1.0
+    possible: float = math.nan
 
 
 class RewardEvaluator(Evaluator):
@@ -213,16 +227,18 @@ class RewardEvaluator(Evaluator):
         if (why := self.why_not(blueprint.card, blueprint.kind)) is not None:
             raise InvalidArgument(why, "compare other learners")
         low, high = blueprint.terms.reward_range
-        self.weighing = Weighing(self.measure, low, high)
-        self._asked: Waiting[Weighed] = self.remember()
-        self._mine: Waiting[Any] = self.remember(WHOLE)  # a decision, or `Mine`; within a course its place
+        self.weighing = OffPolicyTerms(self.measure, low, high)
+        self._asked: OpenDecisionBuffer[PolicyTerms] = self.remember()
+        self._mine: OpenDecisionBuffer[Any] = self.remember(
+            WHOLE
+        )  # a decision, or `ReplayedDecision`; within a batch its place
         self._would: Counter[Any] = Counter()
         self._shown: Counter[Any] = Counter()
         self._heard: Counter[Any] = Counter()
         self._without = self._missed = self._drawn = 0
 
     @classmethod
-    def companion_of(cls, blueprint: Blueprint) -> Companion:
+    def make_shared_stats(cls, blueprint: Blueprint) -> SharedLogStats:
         """A model of the rewards."""
         return RewardModel()
 
@@ -233,22 +249,22 @@ class RewardEvaluator(Evaluator):
             return None
         return f"a {learner} learns from {card.feedback_in_words}, which the log does not hold"
 
-    def decided(self, event: Line) -> None:
+    def on_decision(self, event: EventLine) -> None:
         """Ask the learner, knowing what it knows by now."""
-        made, id = event.made(), event.decision or ""
+        made, id = event.record_bytes(), event.decision or ""
         if type(made.action) is not int and np.ndim(made.action):  # two were shown beside each other
-            self.passed(id, answered=False)
+            self.on_other_key(id, answered=False)
             return
         mine = self.learner(event.key).decide(made.context)
         self._mine.put(id, mine)
         self.ask(event, made, lambda count: chances(mine, count))
 
-    def ask(self, event: Line, made: Decision, mine: Callable[[int], FloatArray]) -> None:
+    def ask(self, event: EventLine, made: Decision, mine: Callable[[int], FloatArray]) -> None:
         """Take note of what the learner would show: how likely each of so many candidates."""
         ids = self.names(event)
         count = len(made.propensities) if made.propensities is not None else max(len(ids), 1)
         mine_p, shown = mine(count), int(made.action)
-        model = self.companion.predicted(event, count) if isinstance(self.companion, RewardModel) else None
+        model = self.shared_stats.predicted(event, count) if isinstance(self.shared_stats, RewardModel) else None
         expected, predicted = (math.nan, math.nan)
         if model is not None:
             expected, predicted = min(1.0, max(0.0, float(mine_p @ model))), float(model[shown])
@@ -256,21 +272,30 @@ class RewardEvaluator(Evaluator):
         if len(ids) == count:
             name = ids[shown]
             self.observe("names", ids[int(mine_p.argmax())], name)
-        self._asked.put(event.decision or "", Weighed(target, expected, predicted, name))
+        most, mass, possible = math.inf, 1.0, expected
         if made.propensities is not None:
             if "never shown" not in event.__dict__:  # once for all learners
                 never = made.propensities <= 0.0
                 event.__dict__["never shown"] = never if never.any() else None
             never = event.__dict__["never shown"]
-            self.observe("asked", 0.0 if never is None else float(mine_p[never].sum()))
+            if never is None:
+                most = float((mine_p / made.propensities).max())
+            else:
+                mass = float(mine_p[~never].sum())
+                most = float((mine_p[~never] / made.propensities[~never]).max())
+                possible = math.nan if model is None else float(mine_p[~never] @ model[~never])
+            self.observe("asked", 1.0 - mass if never is not None else 0.0)
         elif made.propensity is not None:
-            self.observe("asked", 0.0 if made.propensity < 1.0 else 1.0 - target)
+            mass = 1.0 if made.propensity < 1.0 else target
+            possible = expected if mass == 1.0 else mass * predicted
+            self.observe("asked", 1.0 - mass)
+        self._asked.put(event.decision or "", PolicyTerms(target, expected, predicted, name, most, mass, possible))
 
     def follow(self, steps: Steps) -> None:
         """Several decisions and answers: together, if the learner can; what comes of it is the same."""
         learners = {key: self.learner(key) for key in steps.whose()}
         plans = {
-            key: Agenda(key, learner)
+            key: RowPlan(key, learner)
             for key, learner in learners.items()
             if isinstance(learner, BatchLearner) and self.hears(learner)
         }
@@ -289,26 +314,26 @@ class RewardEvaluator(Evaluator):
                 place = plans[key].answer(self._mine.take(id))
                 waiting.pop(id, None)
             places.append(place)
-        found = {key: plan.follow(steps, self.leg) for key, plan in plans.items()}
+        found = {key: plan.follow(steps, self.step_of) for key, plan in plans.items()}
         for (event, made), place in zip(steps, places, strict=True):
             mine = found[event.key]
             if made is None:
-                self.ask(event, event.made(), partial(mine.chances, place))
+                self.ask(event, event.record_bytes(), partial(mine.chances, place))
             else:
                 self.compare(event, made, mine, place)
         for id, (key, place) in waiting.items():
             self._mine.settle(id, found[key].mine(place))
 
     def hears(self, learner: Learner) -> bool:
-        """Whether a learner hears what `leg` says."""
+        """Whether a learner hears what `step_of` says."""
         return Feedback.REWARD in learner.card.kinds
 
-    def leg(self, event: Line, made: Decision) -> LogStep:
+    def step_of(self, event: EventLine, made: Decision) -> LogStep:
         """What the learner is told by an answer."""
         p = made.propensity if made.propensity is not None else 1.0
         return LogStep(made.context, made.action, self.told(event, made), p)
 
-    def compare(self, event: Line, made: Decision, mine: Decided, place: int) -> None:
+    def compare(self, event: EventLine, made: Decision, mine: ReplayResult, place: int) -> None:
         """Take note of an answer to the decision of that place."""
         self.weigh(event, made, reward_of(event, made))
 
@@ -321,21 +346,21 @@ class RewardEvaluator(Evaluator):
     def _saw_asked(self, impossible: float) -> None:
         self.weighing.ask(impossible)
 
-    def answered(self, event: Line, made: Decision) -> None:
+    def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Weigh the reward, then learn it."""
         self.weigh(event, made, reward_of(event, made))
         self.hear(event, made, self.mine(event, made))
 
-    def mine(self, event: Line, made: Decision) -> Decision | None:
+    def mine(self, event: EventLine, made: Decision) -> Decision | None:
         """What it decided, if it is remembered."""
         mine, learner = self._mine.take(event.decision or ""), self.learner(event.key)
         return (
             mine.decision(learner, made.context)
-            if isinstance(mine, Mine) and isinstance(learner, BatchLearner)
+            if isinstance(mine, ReplayedDecision) and isinstance(learner, BatchLearner)
             else mine
         )
 
-    def weigh(self, event: Line, made: Decision, reward: float) -> None:
+    def weigh(self, event: EventLine, made: Decision, reward: float) -> None:
         """Take note of what came of what was shown."""
         asked = self._asked.take(event.decision or "")
         if asked is None:
@@ -346,32 +371,31 @@ class RewardEvaluator(Evaluator):
     def _saw_missed(self) -> None:
         self._missed += 1
 
-    def _saw_weighed(
-        self, reward: float, p: float | None, target: float, expected: float, predicted: float, shown: Any
-    ) -> None:
-        """A reward, its propensity, and what `Weighed` says of the decision."""
+    def _saw_weighed(self, reward: float, p: float | None, *asked: Any) -> None:
+        """Count a reward with its propensity and the fields of `PolicyTerms` of the decision."""
+        target, expected, predicted, shown, most, mass, possible = asked
         if len(self._heard) < IDS or shown in self._heard:
             self._heard[shown] += 1
         if p is None:
             self._without += 1
             return
-        self.weighing.add(reward, p, target, expected, predicted)
+        self.weighing.add(reward, p, target, expected, predicted, most, mass, possible)
         self._drawn += p < 1.0
         before = self.curve[-1] if self.curve else 0.0
         self.curve.append(before + (reward * target / p - before) / (len(self.curve) + 1))
 
-    def hear(self, event: Line, made: Decision, mine: Decision | None) -> None:
+    def hear(self, event: EventLine, made: Decision, mine: Decision | None) -> None:
         """Let the learner learn what the log heard of what it showed."""
         mine = self.anew(event.key, mine, made)
         p = made.propensity if made.propensity is not None else 1.0
         told = msgspec.structs.replace(mine, action=made.action, propensity=p)
         self.learner(event.key).learn(told, self.told(event, made))
 
-    def told(self, event: Line, made: Decision) -> Any:
+    def told(self, event: EventLine, made: Decision) -> Any:
         """What the learner is told."""
         return reward_of(event, made)
 
-    def names(self, event: Line) -> Sequence[Any]:
+    def names(self, event: EventLine) -> Sequence[Any]:
         """The names of what can be shown."""
         return event.ids
 
@@ -385,7 +409,7 @@ class RewardEvaluator(Evaluator):
             self.notes.append(f"{self._without} answered decisions have no propensity and are left out")
         if self._missed:
             self.notes.append(f"{self._missed} answers came too late to be compared, and were only learnt from")
-        if not self.weighing.modelled:
+        if not self.weighing.has_model:
             self.notes.append(
                 "there is no model of the rewards here: the doubly robust and direct figures are left out"
             )
@@ -400,9 +424,9 @@ class RewardEvaluator(Evaluator):
         """The self-normalised figure over time."""
         return self.weighing.curve() if self._drawn else []
 
-    def overlapping(self) -> Overlapping | None:
+    def overlap(self) -> OverlapDiagnostics | None:
         """The weights, and what they hang on."""
-        return self.weighing.overlapping(self._rare()) if self._drawn else None
+        return self.weighing.overlap(self._rare()) if self._drawn else None
 
     def _rare(self) -> list[str]:
         """What it would show far more often than the log did, if the estimate hangs on that."""
@@ -443,13 +467,13 @@ class RewardedLabels(RewardEvaluator):
         super().__init__(blueprint)
         self._labels = label_names(blueprint.body, blueprint.terms.labels)
 
-    def names(self, event: Line) -> list[Any]:
+    def names(self, event: EventLine) -> list[Any]:
         """The labels."""
         return self._labels
 
-    def labelled(self, labels: Sequence[int], names: Sequence[str]) -> None:
+    def on_new_labels(self, labels: Sequence[int], names: Sequence[str]) -> None:
         """Labels were added."""
-        super().labelled(labels, names)
+        super().on_new_labels(labels, names)
         self._labels = [*self._labels, *names]
 
 
@@ -484,7 +508,7 @@ class LabelEvaluator(RewardedLabels):
         name = blueprint.kind
         return [f"this log's {name} scales features to unit length, and so the log holds them: others see that"]
 
-    def answered(self, event: Line, made: Decision) -> None:
+    def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Compare, then learn."""
         mine = self.anew(event.key, self.mine(event, made), made)
         if (true := self._plays(event, made)) is not None:
@@ -494,7 +518,7 @@ class LabelEvaluator(RewardedLabels):
         self._judge(event, made, chances(mine, len(self._labels)))
         self.hear(event, made, mine)
 
-    def compare(self, event: Line, made: Decision, mine: Decided, place: int) -> None:
+    def compare(self, event: EventLine, made: Decision, mine: ReplayResult, place: int) -> None:
         """Compare, once all is learnt."""
         if (true := self._plays(event, made)) is not None:
             self._asked.take(event.decision or "")
@@ -502,12 +526,12 @@ class LabelEvaluator(RewardedLabels):
         else:
             self._judge(event, made, mine.chances(place, len(self._labels)))
 
-    def _judge(self, event: Line, made: Decision, mine_p: FloatArray) -> None:
+    def _judge(self, event: EventLine, made: Decision, mine_p: FloatArray) -> None:
         right, _ = self._truth(event.feedback, made.action)
         self.observe("judged", float(mine_p[made.action]), right)
         self.weigh(event, made, float(right))
 
-    def _plays(self, event: Line, made: Decision) -> int | None:
+    def _plays(self, event: EventLine, made: Decision) -> int | None:
         """The right label, where it plays a round of its own."""
         _, true = self._truth(event.feedback, made.action)
         return true if "label" in event.feedback or len(self._labels) == 2 else None
@@ -516,13 +540,13 @@ class LabelEvaluator(RewardedLabels):
         """Right or wrong, and nothing but that."""
         return Feedback.BIT in learner.card.kinds and Feedback.LABEL not in learner.card.kinds
 
-    def leg(self, event: Line, made: Decision) -> LogStep:
+    def step_of(self, event: EventLine, made: Decision) -> LogStep:
         """Right or wrong, of what was shown, or of its own label where the right one is known."""
         if (true := self._plays(event, made)) is not None:
             return LogStep(made.context, -2 - true)
-        return super().leg(event, made)
+        return super().step_of(event, made)
 
-    def _play(self, event: Line, made: Decision, mine: Decision, true: int) -> None:
+    def _play(self, event: EventLine, made: Decision, mine: Decision, true: int) -> None:
         """A round of its own: it says its label, and hears what it would have heard."""
         learner, right = self.learner(event.key), bool(mine.action == true)
         self.observe("played", right)
@@ -545,7 +569,7 @@ class LabelEvaluator(RewardedLabels):
     def _saw_untaught(self) -> None:
         self._untaught += 1
 
-    def hear(self, event: Line, made: Decision, mine: Decision | None) -> None:
+    def hear(self, event: EventLine, made: Decision, mine: Decision | None) -> None:
         """Right or wrong of what was shown; those that need the right label learn only where it is known."""
         learner = self.learner(event.key)
         if mine is None or Feedback.BIT in learner.card.kinds:
@@ -555,7 +579,7 @@ class LabelEvaluator(RewardedLabels):
         else:
             self.observe("untaught")
 
-    def told(self, event: Line, made: Decision) -> Any:
+    def told(self, event: EventLine, made: Decision) -> Any:
         """Right or wrong."""
         return self._truth(event.feedback, made.action)[0]
 
@@ -569,7 +593,7 @@ class LabelEvaluator(RewardedLabels):
             )
         if not self._judged:
             return found
-        if self._drawn:
+        if self._drawn > self._without:  # a draw among ties now and then is not a log that was drawn
             found += super().figures()
         else:
             self.notes.append("the labels of this log were not drawn at random: only bounds on the accuracy are known")
@@ -593,7 +617,7 @@ class LabelEvaluator(RewardedLabels):
         """The accuracy over time."""
         if not self._played or self._judged:
             return super().band()
-        return over_time(len(self._played), lambda n: progressive(self._played[:n])[0])
+        return checkpoints(len(self._played), lambda n: progressive(self._played[:n])[0])
 
     def _truth(self, feedback: dict[str, Any], shown: int) -> tuple[bool, int | None]:
         """Whether the shown label was right, and which one is, if that is known."""
@@ -605,12 +629,9 @@ class LabelEvaluator(RewardedLabels):
 
 
 def progressive(right: Any) -> list[Estimate]:
-    """The accuracy of a run, and its error, with an interval that allows to look at any time."""
-    found = asymptotic(np.array(right, np.float64), ALPHA, N0)
-    value, few = found.value, found.n < FEW
-    low, high = (None, None) if few else (max(0.0, found.low), min(1.0, found.high))
-    wrong = (None, None) if low is None or high is None else (1.0 - high, 1.0 - low)
-    return [
-        Estimate(measure="accuracy", value=value, low=low, high=high, of=found.n),
-        Estimate(measure="progressive error", value=1.0 - value, low=wrong[0], high=wrong[1], of=found.n),
-    ]
+    """Return the accuracy of a run, and its error, with an interval that holds however often you look."""
+    found = bounded_mean("accuracy", np.array(right, np.float64))
+    ends = {"low": found.high, "high": found.low, "single_low": found.single_high, "single_high": found.single_low}
+    wrong = {name: None if end is None else 1.0 - end for name, end in ends.items()}
+    value = None if found.value is None else 1.0 - found.value
+    return [found, msgspec.structs.replace(found, measure="progressive error", value=value, **wrong)]

@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
@@ -22,21 +22,21 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from smidgen.decision import Decision, FloatArray
+from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotTeachable, SmidgenError
 from smidgen.features import Vectorizer
 from smidgen.learners import Card, Feedback, Learner, cards
 from smidgen.learners.coactive import Coactive
-from smidgen.learners.coactive.base import RankingBatch, RankingOutcomes, RankingStep
-from smidgen.learners.log_batch import BatchLearner, LearnerSteps, LogBatch, LogStep, Outcomes, notes_for
+from smidgen.learners.coactive.base import RankingBatch, RankingStep
+from smidgen.learners.log_batch import BatchLearner, LearnerSteps, LogBatch, LogStep, Outcomes, make_outcomes
 from smidgen.learners.pipeline import add_classes
 from smidgen.serialization import structure
-from smidgen.service.loops.estimates import Estimate, Overlapping, Point, share
+from smidgen.service.loops.estimates import Estimate, OverlapDiagnostics, Point, share
 from smidgen.service.schemas import ModelBody
 from smidgen.structures import Clicks, structured
 
 if TYPE_CHECKING:
-    from smidgen.service.log.codec import Line
+    from smidgen.service.log.codec import EventLine
 
 # The parts of a model's settings that loops and evaluators read; the engine implements them.
 
@@ -96,7 +96,7 @@ class Blueprint(Protocol):
 
 @structure("lesson")
 @dataclass(frozen=True)
-class Lesson:
+class TrainingSignal:
     """One lesson: an answer to be taught (`Learner.teach`), or what came of something as if it had been shown.
 
     Attributes
@@ -113,10 +113,10 @@ class Lesson:
     Examples
     --------
     >>> import numpy as np, smidgen
-    >>> from smidgen.service.loops.evaluator import Lesson
+    >>> from smidgen.service.loops.evaluator import TrainingSignal
     >>> learner = smidgen.PreferencePerceptron(dim=2)
     >>> own = learner.decide(smidgen.Choice(np.eye(2)))
-    >>> Lesson(1).give(learner, own)
+    >>> TrainingSignal(1).give(learner, own)
     >>> learner.predict(smidgen.Choice(np.eye(2)))
     1
     """
@@ -127,7 +127,7 @@ class Lesson:
     chance: float | None = None
 
     @property
-    def by_itself(self) -> bool:
+    def is_standalone(self) -> bool:
         """Whether it is about no decision: it teaches nothing, or says what it is the answer to."""
         return self.answer is None or self.context is not None
 
@@ -140,7 +140,7 @@ class Lesson:
             learner.teach(own if self.context is None else self.context, self.answer)
             return
         if decision is None:
-            raise InvalidRecord("it is about a decision that is not in the log", "give all of the log")
+            raise InvalidRecord("it is about a decision that is not in the log", "use the whole log")
         as_shown = structs.replace(learner.adopt(decision), action=self.shown, propensity=self.chance)
         learner.learn(as_shown, self.answer)
 
@@ -168,7 +168,7 @@ T = TypeVar("T")
 OPEN = 200_000
 
 
-class Waiting(Generic[T]):
+class OpenDecisionBuffer(Generic[T]):
     """What is remembered of open decisions until their answers come: the latest, up to a number.
 
     Parameters
@@ -201,7 +201,7 @@ class Waiting(Generic[T]):
             self._found[id] = value
 
 
-class Steps(list[tuple["Line", Decision | None]]):
+class Steps(list[tuple["EventLine", Decision | None]]):
     """Some decisions of a log and answers to decisions, in their order: the event, and the decision that it answers.
 
     Attributes
@@ -221,20 +221,20 @@ class Steps(list[tuple["Line", Decision | None]]):
     @cached_property
     def plain(self) -> bool:
         """Whether one thing of several was shown each time, by its number."""
-        return all(type((event.made() if made is None else made).action) is int for event, made in self)
+        return all(type((event.record_bytes() if made is None else made).action) is int for event, made in self)
 
 
-class Companion:
+class SharedLogStats:
     """What all evaluators of one log share; it hears of events before them."""
 
     #: Whether it must hear of all decisions, also where only some keys are looked at.
     listens: bool = False
 
-    def decided(self, event: Line) -> None:
+    def on_decision(self, event: EventLine) -> None:
         """A decision was made."""
         return
 
-    def answered(self, event: Line, made: Decision) -> None:
+    def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Feedback on a decision was learnt."""
         return
 
@@ -242,9 +242,9 @@ class Companion:
         """Several decisions and answers, one after the other, of which the evaluators hear after this."""
         for event, made in steps:
             if made is None:
-                self.decided(event)
+                self.on_decision(event)
             else:
-                self.answered(event, made)
+                self.on_feedback(event, made)
 
 
 class Evaluator(ABC):
@@ -262,7 +262,7 @@ class Evaluator(ABC):
     notes
         What a reader of the figures must know.
     companion
-        What all evaluators of the log share (`Evaluator.companion_of`).
+        What all evaluators of the log share (`Evaluator.make_shared_stats`).
     moves
         Whether rows may change between a decision and its answer: those of records, where new names get columns.
     tape
@@ -280,28 +280,28 @@ class Evaluator(ABC):
         self._unable = 0
         self.curve = array("d")
         self.notes: list[str] = []
-        self.tape: Callable[[str, tuple[Any, ...]], None] | None = None
-        self._waiting: list[Waiting[Any]] = []
-        self.companion = Companion()
+        self.observations: Callable[[str, tuple[Any, ...]], None] | None = None
+        self._waiting: list[OpenDecisionBuffer[Any]] = []
+        self.shared_stats = SharedLogStats()
         self.moves = False
 
-    def decided(self, event: Line) -> None:
+    def on_decision(self, event: EventLine) -> None:
         """A decision was made."""
         return
 
     @abstractmethod
-    def answered(self, event: Line, made: Decision) -> None:
+    def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Feedback on a decision was learnt."""
 
     def follow(self, steps: Steps) -> None:
         """Several decisions and answers, one after the other."""
         for event, made in steps:
             if made is None:
-                self.decided(event)
+                self.on_decision(event)
             else:
-                self.answered(event, made)
+                self.on_feedback(event, made)
 
-    def passed(self, id: str, *, answered: bool) -> None:
+    def on_other_key(self, id: str, *, answered: bool) -> None:
         """A decision of a key that is looked at elsewhere, or its answer: it takes its place among those remembered."""
         for each in self._waiting:
             if answered:
@@ -309,9 +309,9 @@ class Evaluator(ABC):
             else:
                 each.put(id, None)
 
-    def remember(self, most: int = OPEN) -> Waiting[Any]:
+    def remember(self, most: int = OPEN) -> OpenDecisionBuffer[Any]:
         """A memory of open decisions."""
-        self._waiting.append(Waiting(most))
+        self._waiting.append(OpenDecisionBuffer(most))
         return self._waiting[-1]
 
     def observe(self, what: str, *values: Any) -> None:
@@ -320,8 +320,8 @@ class Evaluator(ABC):
         All that figures are made of goes through here, so that the keys of a log can be looked at apart from each other
         and their observations be counted in the order of the log. Values are plain: numbers, words, None.
         """
-        if self.tape is not None:
-            self.tape(what, values)
+        if self.observations is not None:
+            self.observations(what, values)
         else:
             getattr(self, f"_saw_{what}")(*values)
 
@@ -342,11 +342,11 @@ class Evaluator(ABC):
         """The main figure over time, with its interval; empty where there is none."""
         return []
 
-    def overlapping(self) -> Overlapping | None:
+    def overlap(self) -> OverlapDiagnostics | None:
         """How much of the log bears on this learner; None where nothing is weighed."""
         return None
 
-    def taught(self, key: str | None, examples: Sequence[tuple[Any, Any]]) -> None:
+    def on_examples(self, key: str | None, examples: Sequence[tuple[Any, Any]]) -> None:
         """Examples whose answers are known were taught: so is this learner, if it can be."""
         learner = self.learner(key)
         for context, answer in examples:
@@ -361,7 +361,7 @@ class Evaluator(ABC):
     def _saw_unable(self, examples: int) -> None:
         self._unable += examples
 
-    def given(self, key: str | None, lesson: Lesson, made: Decision | None) -> None:
+    def on_signal(self, key: str | None, lesson: TrainingSignal, made: Decision | None) -> None:
         """What came of something that another learner showed, or the app itself, was taught: so is this learner."""
         context = lesson.context if lesson.context is not None else made.context if made is not None else None
         learner = self.learner(key)
@@ -374,7 +374,7 @@ class Evaluator(ABC):
         except SmidgenError:
             self.observe("unable", 1)
 
-    def labelled(self, labels: Sequence[int], names: Sequence[str]) -> None:
+    def on_new_labels(self, labels: Sequence[int], names: Sequence[str]) -> None:
         """Labels were added: their numbers, and their names."""
         self._classes += labels
         for learner in self._learners.values():
@@ -406,9 +406,9 @@ class Evaluator(ABC):
         return msgspec.structs.replace(mine, context=context)
 
     @classmethod
-    def companion_of(cls, blueprint: Blueprint) -> Companion:
+    def make_shared_stats(cls, blueprint: Blueprint) -> SharedLogStats:
         """What all evaluators of a log share; ``blueprint`` is that of the log's own learner."""
-        return Companion()
+        return SharedLogStats()
 
     @classmethod
     def why_not(cls, card: Card, learner: str) -> str | None:
@@ -482,12 +482,12 @@ class CoactiveEvaluator(Evaluator):
             return None
         return f"a {learner} learns only from duels with a rival of its own, which the log does not hold"
 
-    def answered(self, event: Line, made: Decision) -> None:
+    def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Compare, then learn."""
         learner = self.learner(event.key)
         known = event.__dict__.get("its pair")
         if known is None or known[0] is not made:  # once for all learners
-            known = event.__dict__["its pair"] = (made, *compared(made, event.told()))
+            known = event.__dict__["its pair"] = (made, *preference_pair(made, event.learner_input()))
         _, better, shown, delta = known
         self.observe("pair", float(learner.weights @ delta) if delta is not None else None)
         self.learn(event, msgspec.structs.replace(self.mine(event, made), action=shown), better)
@@ -501,11 +501,11 @@ class CoactiveEvaluator(Evaluator):
         self._ties += gain == 0.0
         self.curve.append(self._above / self._pairs)
 
-    def mine(self, event: Line, made: Decision) -> Decision:
+    def mine(self, event: EventLine, made: Decision) -> Decision:
         """What the other learner decides on the same candidates."""
         return self.learner(event.key).decide(made.context)
 
-    def learn(self, event: Line, decision: Decision, better: Any) -> None:
+    def learn(self, event: EventLine, decision: Decision, better: Any) -> None:
         """Let it learn that another object was better than the one shown."""
         self.learner(event.key).learn(decision, better)
 
@@ -517,17 +517,19 @@ class CoactiveEvaluator(Evaluator):
         ]
 
 
-def compared(made: Decision, told: Any) -> tuple[Any, Any, FloatArray | None]:
+def preference_pair(made: Decision, told: Any) -> tuple[Any, Any, FloatArray | None]:
     """The better object, the one shown, and how their features differ; None if they do not."""
-    better, shown = pair(made, told)
+    better, shown = shown_and_better(made, told)
     known = structured(made.context)
     if known is None:
-        raise InvalidRecord(f"the log holds a {type(made.context).__name__} where a structure belongs", "restore it")
+        raise InvalidRecord(
+            f"the log holds a {type(made.context).__name__} where a structure belongs", "restore the log from a backup"
+        )
     delta = known.difference(better, shown)
     return better, shown, delta if delta.any() else None
 
 
-def pair(made: Decision, told: Any) -> tuple[Any, Any]:
+def shown_and_better(made: Decision, told: Any) -> tuple[Any, Any]:
     """The better object and the one shown; of a duel, the winner and the loser."""
     if _is_duel(made):
         return made.action[told], made.action[1 - told]
@@ -541,10 +543,10 @@ def _is_duel(made: Decision) -> bool:
     return draws_rivals and made.teams is None and isinstance(made.action, tuple)
 
 
-# What a learner decides and learns along some events of a log, on rows: planned ahead, then done at one go.
+# What a learner decides and learns along some events of a log: planned ahead, then done at one go.
 
 
-class Mine(NamedTuple):
+class ReplayedDecision(NamedTuple):
     """What a learner decided, as far as that is needed when the answer comes; `p` is NaN if nothing was drawn."""
 
     number: int
@@ -558,7 +560,7 @@ class Mine(NamedTuple):
         return learner._as_decided(context, self.number, self.action, self.greedy, chance)
 
 
-class Agenda:
+class ReplayPlan:
     """The decisions and answers of one key, in their order, for one learner.
 
     Parameters
@@ -569,83 +571,109 @@ class Agenda:
         Who will decide and learn.
     """
 
-    def __init__(self, key: str | None, learner: BatchLearner) -> None:
-        self._key, self._learner, self._number = key, learner, learner.decisions
-        self._numbers: list[int] = []
-        self._places: list[int] = []  # those of earlier decisions are counted from −1 downward
-        self._before: list[tuple[int, int, float]] = []
-        self._anew: list[int] = []  # the steps that decide again, since their decisions are forgotten
+    def __init__(self, key: str | None, learner: Learner) -> None:
+        self._key, self._number = key, learner.decisions
+        self._numbers: list[int] = []  # of each step's decision
+        self._forgotten: list[int] = []  # the steps that decide again, since their decisions are forgotten
 
     def decide(self) -> int:
         """Plan a decision; returns its place."""
         self._number += 1
         self._numbers.append(self._number)
-        self._places.append(len(self._places))
-        return len(self._places) - 1
+        return len(self._numbers) - 1
 
-    def answer(self, mine: int | Mine | Decision | None) -> int:
-        """Plan to learn from an answer to a decision, to a new one if it is forgotten; returns the decision's place."""
-        if mine is None:
-            self._anew.append(len(self._places))
-            mine = self.decide()
-        if isinstance(mine, int):
-            self._numbers.append(self._numbers[mine])
-            self._places.append(mine)
-            return mine
-        if isinstance(mine, Decision):
-            p = math.nan if mine.propensity is None else mine.propensity
-            mine = Mine(mine.number, *self._learner._note(mine), p)
-        self._before.append(mine[1:])
-        self._numbers.append(mine.number)
-        self._places.append(-len(self._before))
-        return -len(self._before)
+    def _decide_again(self) -> int:
+        self._forgotten.append(len(self._numbers))
+        return self.decide()
 
-    def follow(self, steps: Steps, answer: Callable[[Any, Decision], LogStep]) -> Decided:
-        """Do it. All learners follow the same course, so that it is made once; ``answer`` says what an answer is."""
-        place = ("course", self._key, *self._anew)
-        course: LogBatch | None = steps.shared.get(place)
-        if course is None:
-            course = steps.shared[place] = LogBatch(self._legs(steps, answer))
-        noted = notes_for(course, self._before)
-        places = np.array(self._places)
-        behind = places < 0
-        places[behind] = len(course.legs) - 1 - places[behind]
-        every = self._learner.follow(course, LearnerSteps(np.array(self._numbers), places), noted)
-        return Decided(course, noted, every, self._numbers)
+    def _shared(self, steps: Steps, make: Callable[[], T]) -> T:
+        """The batch of these steps. All learners follow the same, so that it is made once."""
+        place = (type(self), self._key, *self._forgotten)
+        if place not in steps.shared:
+            steps.shared[place] = make()
+        found: T = steps.shared[place]
+        return found
 
-    def _legs(self, steps: Steps, answer: Callable[[Any, Decision], LogStep]) -> Sequence[LogStep]:
-        out: list[LogStep] = []
+    def _events(self, steps: Steps) -> Iterator[tuple[EventLine, Decision | None, Any]]:
+        """Each event of the key, the decision that it answers, and what was decided on; forgotten decisions too."""
+        place = 0
         for event, made in steps:
             if event.key != self._key:
                 continue
-            if made is None:
-                out.append(LogStep(event.made().context))
-                continue
-            if len(out) in self._anew:
-                out.append(LogStep(made.context))
-            out.append(answer(event, made))
-        return out
+            if made is not None and place in self._forgotten:
+                yield event, None, made.context
+                place += 1
+            yield event, made, (event.record_bytes() if made is None else made).context
+            place += 1
 
 
-class Decided:
-    """What a learner decided along a course; places of earlier decisions are below 0."""
+class RowPlan(ReplayPlan):
+    """Of a learner of rows.
+
+    Parameters
+    ----------
+    key, learner
+        As for `ReplayPlan`.
+    """
+
+    def __init__(self, key: str | None, learner: BatchLearner) -> None:
+        super().__init__(key, learner)
+        self._learner = learner
+        self._places: dict[int, int] = {}  # of answers: the place of the decision, those from before below 0
+        self._before: list[tuple[int, int, float]] = []
+
+    def answer(self, mine: int | ReplayedDecision | Decision | None) -> int:
+        """Plan to learn from an answer to a decision, to a new one if it is forgotten; returns the decision's place."""
+        if mine is None:
+            mine = self._decide_again()
+        if isinstance(mine, int):
+            number = self._numbers[mine]
+        else:
+            if isinstance(mine, Decision):
+                p = math.nan if mine.propensity is None else mine.propensity
+                mine = ReplayedDecision(mine.number, *self._learner._note(mine), p)
+            self._before.append(mine[1:])
+            number, mine = mine.number, -len(self._before)
+        self._places[len(self._numbers)] = mine
+        self._numbers.append(number)
+        return mine
+
+    def follow(self, steps: Steps, answer: Callable[[Any, Decision], LogStep]) -> ReplayResult:
+        """Do it; ``answer`` says what an answer is."""
+
+        def make() -> LogBatch:
+            every = self._events(steps)
+            return LogBatch([LogStep(on) if made is None else answer(event, made) for event, made, on in every])
+
+        batch = self._shared(steps, make)
+        outcomes = make_outcomes(batch, self._before, getattr(self._learner, "n_classes", 0))
+        places = np.array([self._places.get(t, t) for t in range(len(self._numbers))])
+        behind = places < 0
+        places[behind] = len(batch.steps) - 1 - places[behind]
+        every = self._learner.follow(batch, LearnerSteps(np.array(self._numbers), places), outcomes)
+        return ReplayResult(batch, outcomes, every, self._numbers)
+
+
+class ReplayResult:
+    """What a learner decided along a batch; places of earlier decisions are below 0."""
 
     def __init__(
-        self, course: LogBatch, noted: Outcomes, every: Mapping[int, FloatArray], numbers: Sequence[int]
+        self, batch: LogBatch, outcomes: Outcomes, every: Mapping[int, FloatArray], numbers: Sequence[int]
     ) -> None:
-        self._way, self._shares, self._every = course.way, noted.shares, every
-        self._numbers, size = numbers, len(course.legs)
+        self._arrays, self._labels, self._shares, self._every = batch.arrays, batch.labels, outcomes.shares, every
+        self._numbers, size = numbers, len(batch.steps)
         self._actions: list[int]
         self._greedy: list[int]
         self._p: list[float]
         # those from before stand at the end, the first of them last: −1 is the first
         self._actions, self._greedy, self._p = (
-            [*each[:size].tolist(), *each[size:][::-1].tolist()] for each in (noted.actions, noted.greedy, noted.p)
+            [*each[:size].tolist(), *each[size:][::-1].tolist()]
+            for each in (outcomes.actions, outcomes.greedy, outcomes.p)
         )
 
-    def mine(self, place: int) -> Mine:
-        """A decision of this course."""
-        return Mine(self._numbers[place], self.action(place), self._greedy[place], self._p[place])
+    def mine(self, place: int) -> ReplayedDecision:
+        """A decision of this batch."""
+        return ReplayedDecision(self._numbers[place], self.action(place), self._greedy[place], self._p[place])
 
     def action(self, place: int) -> int:
         """What was decided."""
@@ -653,74 +681,86 @@ class Decided:
 
     def chances(self, place: int, count: int) -> FloatArray:
         """How likely each of so many candidates would have been shown."""
-        if self._way is not None and len(self._shares):
-            first = self._way.first[place]
-            return self._shares[first : first + self._way.counts[place]]
+        if self._arrays is not None and len(self._shares) and not self._labels:
+            first = self._arrays.first[place]
+            return self._shares[first : first + self._arrays.counts[place]]
+        if self._arrays is not None and len(self._shares) and place >= 0:
+            K = len(self._shares) // (len(self._arrays.starts) - 1)
+            first = self._arrays.first[place] * K
+            if not math.isnan(self._shares[first]):
+                return self._shares[first : first + K]
         if place in self._every:
             return self._every[place]
         p = self._p[place]
         return spread(self._actions[place], self._greedy[place], None if p != p else p, count)
 
 
-# What a learner decides and learns along some events of a log, planned ahead and done at one go.
-
-
-class Itinerary:
-    """The decisions and answers of one key, in their order, for one learner.
+class RankingPlan(ReplayPlan):
+    """Of a learner of rankings.
 
     Parameters
     ----------
-    key
-        Whose they are.
-    learner
-        Who will decide and learn.
+    key, learner
+        As for `ReplayPlan`.
     """
 
     def __init__(self, key: str | None, learner: Coactive) -> None:
-        self._key, self._learner, self._number = key, learner, learner.decisions
-        self._decided = 0
-        self._numbers: list[int] = []  # of the decisions that are learnt from
-        self._anew: list[int] = []  # the answers whose decisions are forgotten, and made anew
+        super().__init__(key, learner)
+        self._learner = learner
+        self._answers: list[int] = []  # the places of the answers
 
-    def decide(self) -> tuple[int, int]:
-        """Plan a decision; returns its place among those of the plan, and its number."""
-        self._decided += 1
-        return self._decided - 1, self._number + self._decided
+    def number(self, place: int) -> int:
+        """The number of the decision at a place."""
+        return self._numbers[place]
 
     def answer(self, number: int | None) -> int:
         """Plan to learn from an answer to the decision of that number, to a new one if it is forgotten; its place."""
         if number is None:
-            self._anew.append(len(self._numbers))
-            _, number = self.decide()
+            number = self._numbers[self._decide_again()]
+        self._answers.append(len(self._numbers))
         self._numbers.append(number)
-        return len(self._numbers) - 1
+        return self._answers[-1]
 
-    def follow(self, steps: Steps) -> tuple[RankingOutcomes, list[FloatArray | None]]:
-        """Do it; beside what came of it, how the rankings of each answer differ in their features, None: not at all.
+    def follow(self, steps: Steps) -> RankingResult:
+        """Do it."""
+        batch, deltas = self._shared(steps, lambda: self._batch(steps))
+        found = self._learner.follow(batch, [self._numbers[place] for place in self._answers])
+        decided = sorted({*range(len(self._numbers))} - {*self._answers})
+        return RankingResult(
+            dict(zip(decided, found.orders, strict=True)),
+            dict(zip(self._answers, found.weights, strict=True)),
+            dict(zip(self._answers, deltas, strict=True)),
+        )
 
-        All learners follow the same stretch, so that it is made once.
-        """
-        place = (self._key, *self._anew)
-        if place not in steps.shared:
-            steps.shared[place] = self._stretch(steps)
-        stretch, deltas = steps.shared[place]
-        return self._learner.follow(stretch, self._numbers), deltas
-
-    def _stretch(self, steps: Steps) -> tuple[RankingBatch, list[FloatArray | None]]:
+    def _batch(self, steps: Steps) -> tuple[RankingBatch, list[FloatArray | None]]:
         out: list[RankingStep] = []
         told: list[tuple[Decision, object]] = []
-        for event, made in steps:
-            if event.key != self._key:
-                continue
+        for event, made, context in self._events(steps):
             if made is None:
-                out.append(RankingStep(event.made().context))
-                continue
-            if len(told) in self._anew:
-                out.append(RankingStep(made.context))
-            told.append((made, event.told()))
-            out.append(RankingStep(made.context, True, *pair(*told[-1])))
-        stretch = RankingBatch(out)
-        if stretch.columns is None:
-            return stretch, [compared(*each)[2] for each in told]
-        differ: list[bool] = np.any(stretch.deltas, axis=1).tolist()
-        return stretch, [delta if differs else None for delta, differs in zip(stretch.deltas, differ, strict=True)]
+                out.append(RankingStep(context))
+            else:
+                told.append((made, event.learner_input()))
+                out.append(RankingStep(context, True, *shown_and_better(*told[-1])))
+        batch = RankingBatch(out)
+        if batch.arrays is None:
+            return batch, [preference_pair(*each)[2] for each in told]
+        differ: list[bool] = np.any(batch.deltas, axis=1).tolist()
+        return batch, [delta if differs else None for delta, differs in zip(batch.deltas, differ, strict=True)]
+
+
+class RankingResult(NamedTuple):
+    """What a learner of rankings made of a batch, by place.
+
+    Attributes
+    ----------
+    orders
+        Of decisions: its ranking.
+    weights
+        Of answers: its weights before it learnt.
+    deltas
+        Of answers: how the two rankings differ in their features; None: not at all.
+    """
+
+    orders: dict[int, IntArray]
+    weights: dict[int, FloatArray]
+    deltas: dict[int, FloatArray | None]

@@ -15,14 +15,15 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from smidgen.arrays import read_only
+from smidgen.checks import suggest
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures
 from smidgen.features import Row, Vectorizer
 from smidgen.features.limits import DEPTH
 from smidgen.features.parse import shown
 from smidgen.features.rows import DenseRows, sparse_rows
-from smidgen.knobs import MOST, Integer, Knob, Knobs, Linear, Log
-from smidgen.service.errors import Impossible, in_record
+from smidgen.knobs import MOST, Category, Integer, Knob, Knobs, Linear, Log, Number
+from smidgen.service.errors import Impossible, json_text, record_error
 from smidgen.service.schemas import CANDIDATES, ByName, Candidate, Compact, CompactCandidates, ModelBody
 from smidgen.structures import Candidates as Offer
 from smidgen.structures import Choice, Ranking
@@ -63,10 +64,10 @@ class Vectors:
             return record(given, "features")
         if self.dim is None:
             if given is not None:
-                raise Impossible("this learner takes no features", "leave them out")
+                raise Impossible("features are given and this learner does not use features", 'remove "features"')
             return None
         if given is None:
-            raise Impossible("features are missing", f"give {self.dim} numbers")
+            raise Impossible("features is missing", f"send {self.dim} numbers")
         if self.hashed and isinstance(given, dict):
             return self._hashed_row(given)
         return self.rows([given])[0]
@@ -78,7 +79,9 @@ class Vectors:
             return [record(features, f"candidates[{i}].features") for i, features in enumerate(given)]
         if self.hashed and any(isinstance(features, dict) for features in given):
             if not all(isinstance(features, dict) for features in given):
-                raise Impossible("some features come by name and some by position", "give all in one way")
+                raise Impossible(
+                    "some features are objects and some are arrays", "send all as objects, or all as arrays"
+                )
             parts = [self._hashed(features) for features in given if isinstance(features, dict)]
             starts = np.concatenate([[0], np.cumsum([len(columns) for columns, _ in parts])])
             columns, values = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -88,25 +91,28 @@ class Vectors:
                 f"{len(given)} rows of {dim} features are more than {NUMBERS} numbers", "send fewer rows in one call"
             )
         packed = b"".join([self._pack(*self._listed(features, dim)) for features in given])
-        return sane(np.frombuffer(packed).reshape(len(given), dim))
+        return check_range(np.frombuffer(packed).reshape(len(given), dim))
 
     def matrix(self, given: Compact) -> FloatArray:
         """The matrix of a compact body."""
         n, d = given.shape
         if self.records:
             raise Impossible(
-                f"features is a matrix of {n} × {d} numbers, and this model takes records",
-                'send records, {"age": 31, "country": "se"}, or make the model with a list of "features"',
+                f"features is a matrix of {n} × {d} numbers, and this model expects records",
+                'send objects, e.g. {"age": 31, "country": "se"}, or create the model with an array of "features"',
             )
         if self.dim is None or d != self.dim:
-            raise Impossible(f"the matrix has {d} columns and {self.dim} features are required", "mend the shape")
+            raise Impossible(
+                f"features.shape has {d} columns and the model has {self.dim} features", f"send {self.dim} columns"
+            )
         if len(given.f32) != 4 * n * d:
             raise Impossible(
-                f"f32 holds {len(given.f32)} bytes and the shape needs {4 * n * d}", "mend the shape or the bytes"
+                f"features.f32 holds {len(given.f32)} bytes and the shape needs {4 * n * d}",
+                "send 4 bytes per number, in base64, row by row",
             )
         matrix = np.frombuffer(given.f32, "<f4").reshape(n, d).astype(np.float64)
         if not math.isfinite(np.vdot(matrix, matrix)):  # squares of these have room
-            raise Impossible("f32 holds a number that is not finite", "send finite numbers")
+            raise Impossible("features.f32 holds a number that is not finite", "send finite numbers")
         matrix.flags.writeable = False
         return matrix
 
@@ -118,13 +124,14 @@ class Vectors:
                 row[self._place(name)] = value if type(value) is float else number(name, value)
             return row
         if len(features) != dim:
-            raise Impossible(f"there are {len(features)} features and {dim} are required", "give one number for each")
+            raise Impossible(f"there are {len(features)} features and the model has {dim}", f"send {dim} numbers")
         return features
 
     def _place(self, name: str) -> int:
         if name not in self.index:
-            known = ", ".join(list(self.index)[:8]) or "none: this model's features go by position"
-            raise Impossible(f"{name!r} is not a feature of this model", f"its features are {known}")
+            raise Impossible(
+                f'unknown feature "{name}"', suggest(name, self.index, "send an array: features go by position here")
+            )
         return self.index[name]
 
     def _hashed_row(self, features: dict[str, Any]) -> Row:
@@ -142,7 +149,7 @@ class Vectors:
             column, sign = hashed_place(name, dim)
             found[column] = found[column] + sign * amount if column in found else sign * amount
         columns = sorted(found)
-        return np.array(columns, np.uint32), sane(np.array([found[column] for column in columns], np.float64))
+        return np.array(columns, np.uint32), check_range(np.array([found[column] for column in columns], np.float64))
 
 
 def hashed_place(name: str, dim: int) -> tuple[int, int]:
@@ -155,8 +162,8 @@ def record(given: Given | None, path: str) -> dict[str, Any]:
     """Features as a record; none at all are an empty one."""
     if isinstance(given, list):
         raise Impossible(
-            f"{path} is a list of {len(given)} numbers, and this model takes records",
-            'send an object, {"age": 31, "country": "se"}, or make the model with a list of "features" or with '
+            f"{path} is an array of {len(given)} numbers, and this model expects records",
+            'send an object, e.g. {"age": 31, "country": "se"}, or create the model with "features": […] or with '
             '"dim" in params',
         )
     return given if given is not None else {}
@@ -166,16 +173,16 @@ def number(name: str, value: Any) -> float:
     """A feature's value, if it is a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Impossible(
-            f"features.{name} is {shown(value)}, and this model's features are numbers",
-            'send a number, or make a model without "features": it takes strings, booleans, texts and null as they are',
+            f"features.{name} is {json_text(value)}, and this model's features are numbers",
+            'send a number, or create a model without "features": it accepts strings, booleans, text and null',
         )
     return float(value)
 
 
-def sane(numbers: FloatArray) -> FloatArray:
+def check_range(numbers: FloatArray) -> FloatArray:
     """Refuse numbers whose products could run out of range: one such request would spoil the weights for good."""
     if np.vdot(numbers, numbers) > LARGEST and max(numbers.max(), -numbers.min()) > LARGEST:
-        raise Impossible(f"there is a number beyond ±{LARGEST:g}", "scale the numbers; about ±1 is best")
+        raise Impossible(f"features hold a number beyond ±{LARGEST:g}", "scale the numbers to about ±1")
     return numbers
 
 
@@ -189,55 +196,55 @@ def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[
     if isinstance(given, CompactCandidates):
         ids, rows = given.ids, vectors.matrix(given.features)
         if len(ids) != len(rows):
-            raise Impossible(f"there are {len(ids)} ids and {len(rows)} rows of features", "give one row for each id")
+            raise Impossible(f"there are {len(ids)} ids and {len(rows)} rows of features", "send one row per id")
     else:
         ids = [candidate.id for candidate in given]
         features: list[Any] = [candidate.features for candidate in given]
         if None in features and not vectors.records:
-            raise Impossible(f"candidates[{features.index(None)}].features is missing", f"give {vectors.dim} numbers")
+            raise Impossible(f"candidates[{features.index(None)}].features is missing", f"send {vectors.dim} numbers")
         rows = vectors.rows(features)
     if len(set(map(str, ids))) < len(ids):
         (twice, _), *_ = Counter(map(str, ids)).most_common(1)
-        raise Impossible(f"the candidate id {twice!r} stands there twice", "give each candidate an id of its own")
+        raise Impossible(f"two candidates have the id {json_text(twice)}", "give each candidate its own id")
     return ids, rows
 
 
-def without(ids: list[Any], rows: Any, excluded: Sequence[Any]) -> tuple[list[Any], Any]:
+def without_excluded(ids: list[Any], rows: Any, excluded: Sequence[Any]) -> tuple[list[Any], Any]:
     """The candidates but for some that must not be shown."""
-    out = set(places(list(dict.fromkeys(map(str, excluded))), ids, "exclude"))
+    out = set(positions_of(list(dict.fromkeys(map(str, excluded))), ids, "exclude"))
     kept = [place for place in range(len(ids)) if place not in out]
     if not kept:
-        raise Impossible("exclude names all candidates", "leave at least one that may be shown")
+        raise Impossible("exclude names all candidates", "leave at least one candidate that can be shown")
     return [ids[place] for place in kept], [rows[place] for place in kept] if isinstance(rows, list) else rows[kept]
 
 
-def offer(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors, top: int | None = None) -> Any:
+def build_context(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors, top: int | None = None) -> Any:
     """What the learner decides on: records with their context, or rows of numbers; with ``top``, to rank."""
     if vectors.records:
         return Offer(dict(zip(ids, rows, strict=True)), context=context, top=top)
     if context is not None:
         raise Impossible(
-            "context stands beside the candidates, and this model takes rows of numbers",
-            'make a model without "features": its candidates are crossed with the context',
+            "context is given and this model expects rows of numbers",
+            'create a model without "features": it crosses candidates with the context',
         )
     if type(rows) is np.ndarray and not rows.flags.writeable:  # as `vectors` makes them: checked, and nobody else's
         rows = DenseRows(rows)
     return Choice(rows) if top is None else Ranking(rows, top=top)
 
 
-def located(error: InvalidFeatures, context: Any, features: Vectorizer) -> Impossible:
+def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer) -> Impossible:
     """The refusal of a record with the place where it stands in the request; ``features`` reads the records anew."""
     if isinstance(context, Offer):
         for index, each in enumerate(context.records):
             try:
                 features.encode(each)
             except InvalidFeatures as its:
-                return in_record(its, f"candidates[{index}].features")
-        return in_record(error, "context")
-    return in_record(error, "features")
+                return record_error(its, f"candidates[{index}].features")
+        return record_error(error, "context")
+    return record_error(error, "features")
 
 
-def places(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[int]:
+def positions_of(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[int]:
     """Where the named candidates stand among all; 7 and "7" are one name."""
     if len(named) == 1 and named[0] in ids:
         return [ids.index(named[0])]
@@ -247,31 +254,32 @@ def places(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[int]:
     except KeyError:
         unknown = next(name for name in named if str(name) not in index)
         raise Impossible(
-            f"{field} names {unknown!r}, which was not a candidate", "name candidates of this decision"
+            f"{field} names {json_text(unknown)}, which was not a candidate of this decision", suggest(unknown, ids)
         ) from None
     if len(set(found)) < len(found):
-        raise Impossible(f"{field} names a candidate twice", "name each candidate once")
+        raise Impossible(f"{field} names the same candidate twice", "name each candidate once")
     return found
 
 
-def preferred(ids: Sequence[Any], verb: str = "preferred") -> str:
+def preference_text(ids: Sequence[Any], verb: str = "preferred") -> str:
     """What the user liked, in a few words."""
     return f"{verb} {', '.join(map(str, ids[:3]))}{'…' if len(ids) > 3 else ''}" if ids else "nothing to improve"
 
 
-# Knobs on the wire: ``{"threads": {"integer": [1, 64]}, "timeout": {"log": [0.01, 10]}, "ratio": [0, 1]}``.
+# Knobs on the wire: ``{"threads": {"integer": [1, 64]}, "timeout": {"log": [0.01, 10]}, "ratio": [0, 1],
+# "mode": {"categories": ["bulk", "stream"]}}``.
 
 #: The kinds of knob that have a name; a plain pair is a `Linear` one.
 KINDS: dict[str, type[Log | Integer]] = {"integer": Integer, "log": Log}
 #: A limit may be as large as this, either way: whole numbers beyond it are not told apart as floats.
 LARGEST_LIMIT = 1 << 53
-_HINT = 'give [low, high], {"integer": [low, high]} or {"log": [low, high]}'
+_HINT = 'give [low, high], {"integer": [low, high]}, {"log": [low, high]} or {"categories": [name, …]}'
 
 
 def read_knobs(given: Mapping[str, Any]) -> Knobs:
     """The knobs of a body; what is wrong is said with the knob's name, what was found there, and the way out."""
     if not 1 <= len(given) <= MOST:
-        raise Impossible(f"knobs has {len(given):,} knobs", f"give at least one, and up to {MOST:,}")
+        raise Impossible(f"knobs has {len(given):,} entries", f"send 1 to {MOST:,}")
     made = {name: _read(f"knobs.{name}", knob) for name, knob in given.items()}
     try:
         return Knobs(made)
@@ -284,30 +292,41 @@ def write_knobs(knobs: Knobs) -> dict[str, Any]:
     return {name: _written(knob) for name, knob in knobs.knobs.items()}
 
 
-def ordered(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+def in_order_of(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """The knobs of a body in the order of these names, if they are the same ones; else as they were given."""
     return {name: given[name] for name in (names if given.keys() == set(names) else given)}
 
 
 def _read(path: str, given: Any) -> Knob:
+    if isinstance(given, Mapping) and given.keys() == {"categories"}:
+        return _read_category(path, given["categories"])
     make, limits = _form(path, given)
     for limit in limits:
         if isinstance(limit, bool) or not isinstance(limit, int | float):
-            belongs = "; names of things have no order: they belong to the loop choose" * isinstance(limit, str)
-            raise Impossible(f"{path} has the limit {shown(limit)}, which is no number", _HINT + belongs)
+            belongs = '; names are {"categories": [name, …]}' * isinstance(limit, str)
+            raise Impossible(f"{path} has the limit {json_text(limit)}, which is not a number", _HINT + belongs)
         if not abs(limit) <= LARGEST_LIMIT:
             raise Impossible(
-                f"{path} has the limit {shown(limit)}", f"give numbers up to {LARGEST_LIMIT}, or other units"
+                f"{path} has the limit {json_text(limit)}", f"send numbers up to {LARGEST_LIMIT}, or use other units"
             )
     try:
         return make(*limits)
     except InvalidArgument as error:
-        raise Impossible(f"{path} is {_said(given)}: {error.problem}", _hint(make, limits)) from error
+        raise Impossible(f"{path} is {_short_text(given)}: {error.problem}", _hint(make, limits)) from error
 
 
-def _form(path: str, given: Any) -> tuple[type[Knob], list[Any]]:
+def _read_category(path: str, given: Any) -> Category:
+    if not isinstance(given, list) or not all(isinstance(value, str) and 0 < len(value) <= 200 for value in given):
+        raise Impossible(f"{path}.categories is {_short_text(given)}", "give a list of names, each up to 200 letters")
+    try:
+        return Category(*given)
+    except InvalidArgument as error:
+        raise Impossible(f"{path}.categories is {_short_text(given)}: {error.problem}", error.hint) from error
+
+
+def _form(path: str, given: Any) -> tuple[type[Number], list[Any]]:
     """The class of a knob, and its two limits."""
-    make: type[Knob] = Linear
+    make: type[Number] = Linear
     limits = given
     if isinstance(given, Mapping) and len(given) == 1 and (kind := next(iter(given))) in KINDS:
         make, limits = KINDS[kind], given[kind]
@@ -315,14 +334,11 @@ def _form(path: str, given: Any) -> tuple[type[Knob], list[Any]]:
         return make, list(limits)
     named = isinstance(given, str) or (isinstance(limits, list) and any(isinstance(each, str) for each in limits))
     if named or (isinstance(given, Mapping) and any(str(key).startswith("categor") for key in given)):
-        raise Impossible(
-            f"{path} is {_said(given)}, which names things",
-            "they have no order and are no knobs: they belong to the loop choose, one candidate for each",
-        )
-    raise Impossible(f"{path} is {_said(given)}", _HINT)
+        raise Impossible(f"{path} is {_short_text(given)}, which lists names", 'write {"categories": ["a", "b"]}')
+    raise Impossible(f"{path} is {_short_text(given)}", _HINT)
 
 
-def _hint(make: type[Knob], limits: list[Any]) -> str:
+def _hint(make: type[Number], limits: list[Any]) -> str:
     low, high = limits
     if not low < high:
         return "give two limits, the lower first, and the higher above it"
@@ -331,13 +347,15 @@ def _hint(make: type[Knob], limits: list[Any]) -> str:
     return "give whole numbers, or a plain pair [low, high]"
 
 
-def _said(given: Any) -> str:
+def _short_text(given: Any) -> str:
     """What was sent, if it is short."""
     told = msgspec.json.encode(given).decode() if isinstance(given, Mapping | list | tuple) else shown(given)
     return told if len(told) <= 80 else shown(given)
 
 
 def _written(knob: Knob) -> Any:
+    if isinstance(knob, Category):
+        return {"categories": list(knob.values)}
     limits = [knob.low, knob.high]
     return next(({name: limits} for name, kind in KINDS.items() if isinstance(knob, kind)), limits)
 
@@ -357,17 +375,17 @@ def lenient_record(given: Mapping[str, Any], depth: int = DEPTH) -> dict[str, An
     {'day': 'mon', 'sizes': ['1', '2'], 'os': {'name': 'ios'}}
     """
     if depth < 0:
-        raise Impossible(f"features are nested more than {DEPTH} deep", "send them flatter")
+        raise Impossible(f"features is nested more than {DEPTH} levels deep", "send fewer levels")
     return {name: _value(value, depth - 1) for name, value in given.items() if name and not name.startswith("_")}
 
 
-def gathered(given: Iterable[Mapping[str, Any]], depth: int = DEPTH) -> dict[str, Any]:
+def merge_records(given: Iterable[Mapping[str, Any]], depth: int = DEPTH) -> dict[str, Any]:
     """Several objects as one record; words under one name are a set, objects are gathered, else the last one counts.
 
     Examples
     --------
-    >>> from smidgen.service.loops.features import gathered
-    >>> gathered([{"tag": "a", "n": 1}, {"tag": "b", "n": 2}])
+    >>> from smidgen.service.loops.features import merge_records
+    >>> merge_records([{"tag": "a", "n": 1}, {"tag": "b", "n": 2}])
     {'tag': ['a', 'b'], 'n': 2}
     """
     found: dict[str, Any] = {}
@@ -379,7 +397,7 @@ def gathered(given: Iterable[Mapping[str, Any]], depth: int = DEPTH) -> dict[str
 
 def _both(first: Any, second: Any) -> Any:
     if isinstance(first, dict) and isinstance(second, dict):  # as deep as they were, which was judged
-        return gathered((first, second))
+        return merge_records((first, second))
     if isinstance(first, str | list) and isinstance(second, str | list):
         words = [*_words(first), *_words(second)]
         return list(dict.fromkeys(words)) if len(set(words)) > 1 else words[0]
@@ -396,7 +414,7 @@ def _value(value: Any, depth: int) -> Any:
     if not isinstance(value, list):
         return value
     if any(isinstance(each, dict) for each in value):
-        return gathered((each for each in value if isinstance(each, dict)), depth)
+        return merge_records((each for each in value if isinstance(each, dict)), depth)
     return list(dict.fromkeys(_word(each) for each in value if each is not None and not isinstance(each, list)))
 
 

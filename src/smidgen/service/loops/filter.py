@@ -13,14 +13,25 @@ from msgspec import UNSET, Struct, UnsetType
 from smidgen.decision import Decision
 from smidgen.errors import NoWeights
 from smidgen.learners import Feedback, Learner, learners
-from smidgen.service.errors import Impossible
-from smidgen.service.loops.base import Answer, Back, Chosen, Example, Figure, Loop, Offered, Option, Reaction, Words
+from smidgen.service.errors import Impossible, json_text
+from smidgen.service.loops.base import (
+    Answer,
+    AppChoice,
+    Example,
+    FeedbackForm,
+    FeedbackKind,
+    Figure,
+    Loop,
+    Option,
+    ParsedFeedback,
+    UiTexts,
+)
 from smidgen.service.loops.estimates import Estimate, self_normalised, share
-from smidgen.service.loops.evaluator import Blueprint, Evaluator, Lesson, Waiting
+from smidgen.service.loops.evaluator import Blueprint, Evaluator, OpenDecisionBuffer, TrainingSignal
 from smidgen.service.schemas import DecisionBody, FeedbackBody, Numbers, Record
 
 if TYPE_CHECKING:
-    from smidgen.service.log.codec import Line
+    from smidgen.service.log.codec import EventLine
 
 
 #: So many items that wait for their relevance are kept whole; of earlier ones the filter is asked again.
@@ -28,21 +39,43 @@ OPEN_ITEMS = 50_000
 
 
 class Request(DecisionBody, kw_only=True):
-    """The features of the item; some learners need none."""
+    """The features of the item; some learners need none.
+
+    Attributes
+    ----------
+    features
+        The record (an object) to decide about, or numbers in the order of the model's `features`.
+    """
 
     features: Numbers | Record | None = None
 
 
 class Reply(Struct):
-    """Whether to forward it, the estimate, and the value that it had to reach."""
+    """Whether to forward it, the estimate, and the value that it had to reach.
+
+    Attributes
+    ----------
+    forward
+        Whether to forward the item.
+    margin
+        The estimate.
+    threshold
+        What the margin must reach; null while nothing was forwarded.
+    """
 
     forward: bool
     margin: float | None
     threshold: float | None
 
 
-class Told(FeedbackBody, kw_only=True):
-    """Whether what was forwarded was relevant."""
+class FilterFeedback(FeedbackBody, kw_only=True):
+    """Whether what was forwarded was relevant.
+
+    Attributes
+    ----------
+    relevant
+        Whether the forwarded item was relevant.
+    """
 
     relevant: bool | UnsetType = UNSET
 
@@ -58,22 +91,22 @@ class FilterEvaluator(Evaluator):
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
-        self._mine: Waiting[Decision] = self.remember(OPEN_ITEMS)
+        self._mine: OpenDecisionBuffer[Decision] = self.remember(OPEN_ITEMS)
         self._items = self._forwards = self._hits = self._heard = self._relevant = 0
         self._drawn = (array("d"), array("d"))
         self._random = True
 
-    def decided(self, event: Line) -> None:
+    def on_decision(self, event: EventLine) -> None:
         """Decide on the same item."""
-        made = event.made()
+        made = event.record_bytes()
         mine = self.learner(event.key).decide(made.context)
         self.observe("item", bool(mine.action), made.propensity is not None)
-        waits = made.action or _sees_everything(learners.get(made.kind))
+        waits = made.action or _learns_from_dropped(learners.get(made.kind))
         self._mine.put(event.decision or "", mine if waits else None)
 
-    def answered(self, event: Line, made: Decision) -> None:
+    def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Take note of the relevance, and learn it."""
-        learner, relevant = self.learner(event.key), bool(event.told())
+        learner, relevant = self.learner(event.key), bool(event.learner_input())
         mine = self._mine.take(event.decision or "") or learner.decide(made.context)
         self.observe("relevance", relevant, bool(mine.action), made.propensity)
         learner.learn(msgspec.structs.replace(mine, action=True), relevant)
@@ -112,8 +145,9 @@ class FilterEvaluator(Evaluator):
             found.insert(2, self_normalised("precision (self-normalised)", np.ones(len(p)), rewards, p))
         if unknown:
             self.notes.append(
-                f"of {self._forwards} items that it would forward, {unknown} were dropped or never answered: their "
-                "relevance cannot be known from this log"
+                f"of {self._forwards} items that it would forward, {unknown} were dropped or got no feedback: "
+                f"the log does not "
+                "contain their relevance"
             )
         return found
 
@@ -124,32 +158,32 @@ class Filter(Loop):
     name = "filter"
     request = Request
     reply = Reply
-    feedback = Told
+    feedback = FilterFeedback
     kinds: ClassVar[Mapping[str, str]] = {"relevant": Feedback.RELEVANCE}
     measure = "precision"
     takes_matrix = True
     takes_records = True
-    words = Words(
-        does="Filter: forward or drop; learns from relevant or not",
+    words = UiTexts(
+        does="Filter: forward or drop an item; learns from the relevance of forwarded items",
         out="Forward or drop",
-        about_out="Whether an item goes to somebody at all: alerts, tickets, candidates for review.",
+        about_out="Forward an item to a person or drop it: alerts, tickets, candidates for review.",
         back={
-            Feedback.RELEVANCE: Back(
+            Feedback.RELEVANCE: FeedbackKind(
                 title="Relevance",
-                note="Whether a forwarded item was worth it. Of what is dropped nothing comes back.",
+                note="Whether a forwarded item was relevant. Dropped items get no feedback.",
                 example={"relevant": True},
             )
         },
         curve="Precision",
         about_curve=(
-            "Share of forwarded items that were relevant, in windows of learnt feedback, with 95 % intervals."
+            "Share of forwarded items that were relevant, in windows of learned feedback, with 95 % intervals."
         ),
         waiting="open or dropped",
         asks="features",
     )
     figure = Figure(
         title="Forwarded and explored",
-        note="Shares of all decisions: forwarded (line), and forwarded only to learn (dotted).",
+        note="Shares of all decisions: forwarded (line), and forwarded to explore (dotted).",
         of="made",
         lines=("forwarded", "explored"),
     )
@@ -165,7 +199,7 @@ class Filter(Loop):
         ),
     )
     evaluator = FilterEvaluator
-    caveats = ("a log of forwarded items says nothing of the relevance of what was dropped",)
+    caveats = ("the log does not contain the relevance of dropped items",)
 
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The item; some learners need none."""
@@ -175,74 +209,80 @@ class Filter(Loop):
         """Forward or drop, with the margin and the threshold that it had to reach."""
         return {"forward": bool(decision.action), "margin": decision.margin, "threshold": decision.threshold}
 
-    def went_out(self, answer: Answer) -> bool | None:
+    def is_forwarded(self, answer: Answer) -> bool | None:
         """What was dropped was seen by nobody."""
         return bool(answer["forward"])
 
-    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+    def parse_field(
+        self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> ParsedFeedback:
         """The relevance; a dropped item has none, unless the learner sees everything."""
-        if not decision.action and not _sees_everything(type(learner)):
-            raise Impossible("the item was dropped, and a dropped item has no relevance", "tell of what was forwarded")
-        return Reaction(value, float(value) if decision.action else None)
+        if not decision.action and not _learns_from_dropped(type(learner)):
+            raise Impossible(
+                "the item was dropped, so its relevance is not known", "send feedback for forwarded items only"
+            )
+        return ParsedFeedback(value, float(value) if decision.action else None)
 
-    def heard(
+    def signal_for_follower(
         self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
-    ) -> Lesson | None:
+    ) -> TrainingSignal | None:
         """The relevance, whether it would have forwarded the item or not."""
-        return Lesson(bool(value))
+        return TrainingSignal(bool(value))
 
-    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+    def read_app_choice(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> AppChoice:
         """Forward or drop."""
         if not isinstance(value, bool):
-            raise Impossible(f"chosen is {value!r}", "say true (forward) or false (drop)")
-        return Chosen(value, bool(self.agrees(mine, value)), [Lesson(value)])
+            raise Impossible(f"chosen is {json_text(value)}", "send true (forward) or false (drop)")
+        return AppChoice(value, bool(self.agrees(mine, value)), [TrainingSignal(value)])
 
-    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+    def parse_example(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The item, and whether it is relevant."""
         if not isinstance(answer, bool):
-            raise Impossible(f"the answer is {answer!r}", "say true (relevant) or false")
+            raise Impossible(f"answer is {json_text(answer)}", "send true (relevant) or false")
         return self.context(body)[0], answer
 
-    def asked(self, ids: Sequence[str]) -> str:
+    def request_text(self, ids: Sequence[str]) -> str:
         """Forward or drop."""
         return "whether to forward an item"
 
-    def brief(self, reply: Mapping[str, Any]) -> str:
+    def short_text(self, reply: Mapping[str, Any]) -> str:
         """Forward or drop."""
         return "forward" if reply["forward"] else "drop"
 
-    def decided(self, reply: Mapping[str, Any]) -> str:
+    def reply_text(self, reply: Mapping[str, Any]) -> str:
         """Forward or drop, and why."""
-        reach = "nothing to compare with" if reply["threshold"] is None else f"the threshold {reply['threshold']:.3g}"
+        reach = "no threshold yet" if reply["threshold"] is None else f"the threshold {reply['threshold']:.3g}"
         margin = "" if reply["margin"] is None else f": margin {reply['margin']:.3g} against {reach}"
         return f"it {'forwarded' if reply['forward'] else 'dropped'} the item{margin}"
 
-    def reacted(self, field: str, value: Any) -> str:
+    def feedback_text(self, field: str, value: Any) -> str:
         """Relevant or not."""
         return "relevant" if value else "not relevant"
 
-    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+    def feedback_form(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> FeedbackForm:
         """Relevant or not, if anybody can know."""
         reach = "none yet" if reply["threshold"] is None else f"{reply['threshold']:.3g}"
         margin = "" if reply["margin"] is None else f" (margin {reply['margin']:.3g}, threshold {reach})"
-        text = f"It would {self.brief(reply)} this{margin}."
-        if not reply["forward"] and not _sees_everything(learner):
-            note = "Nobody sees what is dropped, so there is no feedback on it. Try other numbers."
-            return Offered(text=text, note=note)
+        text = f"It would {self.short_text(reply)} this{margin}."
+        if not reply["forward"] and not _learns_from_dropped(learner):
+            note = "Dropped items are not shown, so they get no feedback. Try other numbers."
+            return FeedbackForm(text=text, note=note)
         good = Option(text="Relevant", feedback={"relevant": True}, main=True)
-        return Offered(text=text, options=[good, Option(text="Not relevant", feedback={"relevant": False})])
+        return FeedbackForm(text=text, options=[good, Option(text="Not relevant", feedback={"relevant": False})])
 
-    def without_weights(self, learner: Learner, error: NoWeights) -> str:
+    def no_weights_reason(self, learner: Learner, error: NoWeights) -> str:
         """A filter without features knows one share."""
         if (estimate := getattr(learner, "estimate", None)) is None:
-            return super().without_weights(learner, error)
-        return f"It looks at no features. Of what it forwarded, {estimate + 0.5:.1%} was relevant."
+            return super().no_weights_reason(learner, error)
+        return f"It uses no features. Of the forwarded items, {estimate + 0.5:.1%} were relevant."
 
-    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+    def measure_of(
+        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+    ) -> float | None:
         """Whether what was forwarded was relevant."""
         return float(bool(told)) if made.action else None
 
 
-def _sees_everything(learner: type[Learner] | None) -> bool:
+def _learns_from_dropped(learner: type[Learner] | None) -> bool:
     """Whether it hears of dropped items too."""
     return bool(getattr(learner, "sees_everything", False))

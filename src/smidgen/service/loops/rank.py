@@ -10,11 +10,29 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
-from smidgen.service.errors import Impossible
-from smidgen.service.loops.base import Answer, Back, Chosen, Example, Figure, Loop, Offered, Option, Reaction, Words
+from smidgen.service.errors import Impossible, json_text
+from smidgen.service.loops.base import (
+    Answer,
+    AppChoice,
+    Example,
+    FeedbackForm,
+    FeedbackKind,
+    Figure,
+    Loop,
+    Option,
+    ParsedFeedback,
+    UiTexts,
+)
 from smidgen.service.loops.evaluate_clicks import ClickEvaluator
-from smidgen.service.loops.evaluator import CAVEATS, Lesson
-from smidgen.service.loops.features import Candidates, offer, places, preferred, read, without
+from smidgen.service.loops.evaluator import CAVEATS, TrainingSignal
+from smidgen.service.loops.features import (
+    Candidates,
+    build_context,
+    positions_of,
+    preference_text,
+    read,
+    without_excluded,
+)
 from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Record
 from smidgen.structures import Clicks
 
@@ -23,7 +41,19 @@ TOP = 5
 
 
 class Request(DecisionBody, kw_only=True):
-    """What to rank, and how many positions count."""
+    """What to rank, and how many positions count.
+
+    Attributes
+    ----------
+    candidates
+        The candidates to rank, 1 to 10,000.
+    top
+        How many positions count in the feature map.
+    context
+        A record of what is the same for all candidates.
+    exclude
+        Ids that must not be shown.
+    """
 
     candidates: Candidates
     top: Annotated[int, Meta(ge=1)] | None = None
@@ -32,14 +62,30 @@ class Request(DecisionBody, kw_only=True):
 
 
 class Reply(Struct):
-    """All candidates, best first, and their scores in that order."""
+    """All candidates, best first, and their scores in that order.
+
+    Attributes
+    ----------
+    ranking
+        All candidate ids, best first.
+    scores
+        Their scores, in the same order.
+    """
 
     ranking: list[str | int]
     scores: list[float] | None
 
 
-class Told(FeedbackBody, kw_only=True):
-    """The candidates that belong at the front, in order, or those that were clicked."""
+class RankFeedback(FeedbackBody, kw_only=True):
+    """The candidates that belong at the front, in order, or those that were clicked.
+
+    Attributes
+    ----------
+    better
+        Ids that belong at the front, best first; choose: the better candidate.
+    clicked
+        Ids that the user clicked, in the order of the clicks.
+    """
 
     better: list[AnyId] | AnyId | UnsetType = UNSET
     clicked: list[AnyId] | UnsetType = UNSET
@@ -51,36 +97,36 @@ class Rank(Loop):
     name = "rank"
     request = Request
     reply = Reply
-    feedback = Told
+    feedback = RankFeedback
     kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER, "clicked": Feedback.CLICKS}
     measure = "left unchanged"
     takes_records = True
     shows_lists = True
-    words = Words(
-        does="Rank: order candidates; learns from clicks or a better order",
+    words = UiTexts(
+        does="Rank: order candidates; learns from clicks or from a corrected order",
         out="A ranking",
-        about_out="Everything that you could show, the best first: search results, a feed, a menu.",
+        about_out="All candidates, best first: search results, a feed, a menu.",
         back={
-            Feedback.CLICKS: Back(
+            Feedback.CLICKS: FeedbackKind(
                 title="Clicks",
-                note="Which ones the user opened. That people look at the top first is reckoned with.",
+                note="The candidates that the user opened. Position bias is corrected for.",
                 example={"clicked": ["$2"]},
             ),
-            Feedback.BETTER: Back(
-                title="A better ranking",
-                note="The user moved some to the front, or an editor mended the order.",
+            Feedback.BETTER: FeedbackKind(
+                title="A corrected ranking",
+                note="The user or an editor moved some candidates to the front.",
                 example={"better": ["$2", "$1"]},
             ),
         },
-        curve="Left as it was",
+        curve="Accepted unchanged",
         about_curve=(
-            "Share of rankings that the user left unchanged, in windows of learnt feedback, with 95 % intervals."
+            "Share of rankings that the user left unchanged, in windows of learned feedback, with 95 % intervals."
         ),
         asks="candidates",
     )
     figure = Figure(
-        title="Position of the clicked",
-        note="Mean place of the first clicked or preferred candidate: 1 is the top.",
+        title="Position of clicks",
+        note="Mean position of the first clicked or preferred candidate; 1 is the top.",
         of="learnt",
         lines=("position",),
     )
@@ -95,7 +141,7 @@ class Rank(Loop):
             ],
             "top": 5,
         },
-        feedback=(("clicks", {"clicked": ["b"]}), ("a better order", {"better": ["b", "a"]})),
+        feedback=(("clicks", {"clicked": ["b"]}), ("a corrected order", {"better": ["b", "a"]})),
     )
     evaluator = ClickEvaluator
     caveats = CAVEATS
@@ -104,8 +150,8 @@ class Rank(Loop):
         """The documents to rank."""
         ids, rows = read(body.candidates, self.vectors)
         if body.exclude:
-            ids, rows = without(ids, rows, body.exclude)
-        return offer(ids, rows, body.context, self.vectors, body.top or TOP), ids
+            ids, rows = without_excluded(ids, rows, body.exclude)
+        return build_context(ids, rows, body.context, self.vectors, body.top or TOP), ids
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """All ids, best first, with their scores."""
@@ -116,71 +162,73 @@ class Rank(Loop):
             "scores": None if scores is None else [scores[i] for i in order],
         }
 
-    def takes(self, kind: str, card: Card) -> bool:
+    def accepts(self, kind: str, card: Card) -> bool:
         """Clicks are told as the ranking that they would make."""
         return kind in card.kinds or (kind == Feedback.CLICKS and Feedback.BETTER in card.kinds)
 
-    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+    def parse_field(
+        self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> ParsedFeedback:
         """The preferred candidates move to the front; the rest keep the shown order. Some learn from clicks as such."""
-        chosen = places(value if isinstance(value, list) else [value], ids, field)
+        chosen = positions_of(value if isinstance(value, list) else [value], ids, field)
         shown, front = decision.action.tolist(), set(chosen)
         better = [*chosen, *(doc for doc in shown if doc not in front)]  # as `smidgen.from_clicks`
         position = next((float(place) for place, doc in enumerate(shown, 1) if doc in front), None)
         told: Any = np.array(better, dtype=np.int64)
-        if self.kinds[field] == Feedback.CLICKS and _hears_clicks(learner, decision):
+        if self.kinds[field] == Feedback.CLICKS and _learns_from_clicks(learner, decision):
             told = Clicks(chosen)
-        return Reaction(told, float(better == shown), position)
+        return ParsedFeedback(told, float(better == shown), position)
 
-    def heard(
+    def signal_for_follower(
         self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
-    ) -> Lesson | None:
+    ) -> TrainingSignal | None:
         """The ranking that it makes of the one that was shown; that nothing was clicked says nothing of other ones."""
-        front = places(value if isinstance(value, list) else [value], ids, field)
-        return Lesson(_behind(front, shown.action)) if front else None
+        front = positions_of(value if isinstance(value, list) else [value], ids, field)
+        return TrainingSignal(_put_first(front, shown.action)) if front else None
 
-    def chosen(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> Chosen:
+    def read_app_choice(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> AppChoice:
         """What it names comes first, in that order; the rest in the learner's own."""
         if isinstance(value, bool):
-            raise Impossible(f"chosen is {value!r}", "give a candidate's id, or a list of ids, best first")
-        front = places(value if isinstance(value, list) else [value], ids, "chosen")
-        order = _behind(front, mine.greedy)
+            raise Impossible(f"chosen is {json_text(value)}", "send a candidate's id, or an array of ids, best first")
+        front = positions_of(value if isinstance(value, list) else [value], ids, "chosen")
+        order = _put_first(front, mine.greedy)
         agreed = list(mine.greedy[: len(front)]) == front
-        return Chosen(order, agreed, [Lesson(order)])
+        return AppChoice(order, agreed, [TrainingSignal(order)])
 
     def agrees(self, mine: Decision, other: Any) -> bool | None:
         """Whether the places that count are the same."""
         top = getattr(mine.context, "top", None) or TOP
         return list(mine.greedy[:top]) == list(other[:top])
 
-    def lesson(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
+    def parse_example(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The documents, and the best ranking; what it does not name comes behind, in the order of the request."""
         context, ids = self.context(body)
-        front = places(answer if isinstance(answer, list) else [answer], ids, "answer")
+        front = positions_of(answer if isinstance(answer, list) else [answer], ids, "answer")
         rest = set(front)
         return context, np.array([*front, *(doc for doc in range(len(ids)) if doc not in rest)], np.int64)
 
-    def asked(self, ids: Sequence[str]) -> str:
+    def request_text(self, ids: Sequence[str]) -> str:
         """How many candidates."""
         return f"a ranking of {len(ids)} candidates"
 
-    def brief(self, reply: Mapping[str, Any]) -> str:
+    def short_text(self, reply: Mapping[str, Any]) -> str:
         """The first three."""
         ranking = [str(id) for id in reply["ranking"]]
         return " › ".join(ranking[:3]) + (f" › … {len(ranking)} in all" if len(ranking) > 3 else "")
 
-    def decided(self, reply: Mapping[str, Any]) -> str:
+    def reply_text(self, reply: Mapping[str, Any]) -> str:
         """The first ten, with their scores."""
         ranking, scores = [str(id) for id in reply["ranking"]], reply.get("scores") or []
         shown = [f"{id} ({score:.3g})" for id, score in zip(ranking, scores, strict=False)]
         return "it ranked " + ", ".join((shown or ranking)[:10]) + ("…" if len(ranking) > 10 else "")
 
-    def reacted(self, field: str, value: Any) -> str:
+    def feedback_text(self, field: str, value: Any) -> str:
         """Which were clicked or preferred."""
-        return preferred(
+        return preference_text(
             value if isinstance(value, list) else [value], "clicked" if field == "clicked" else "preferred"
         )
 
-    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+    def feedback_form(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> FeedbackForm:
         """A click on any of them."""
         ranking = reply["ranking"]
         scores = reply.get("scores") or [None] * len(ranking)
@@ -188,22 +236,24 @@ class Rank(Loop):
             Option(text=str(id), feedback={"clicked": [id]}, hint="" if score is None else f"score {score:.3g}")
             for id, score in zip(ranking, scores, strict=True)
         ]
-        text = "It ranked them like this. Which one would the user click?"
-        return Offered(text=text, options=options, ordered=True)
+        text = "It ranked the candidates like this. Which one does the user click?"
+        return FeedbackForm(text=text, options=options, ordered=True)
 
-    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+    def measure_of(
+        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+    ) -> float | None:
         """Whether the ranking was left as it was."""
         better = told.better(made.action) if isinstance(told, Clicks) else told
         return float(np.asarray(better).tolist() == np.asarray(made.action).tolist())
 
 
-def _hears_clicks(learner: Learner, decision: Decision) -> bool:
+def _learns_from_clicks(learner: Learner, decision: Decision) -> bool:
     """Whether clicks are told as they are: to learners that name them first, and to those that count them by team."""
     kinds = learner.card.kinds
     return kinds[0] == Feedback.CLICKS or (Feedback.CLICKS in kinds and decision.teams is not None)
 
 
-def _behind(front: list[int], order: Any) -> Any:
+def _put_first(front: list[int], order: Any) -> Any:
     """Some documents first, the others behind them in an order."""
     first = set(front)
     return np.array([*front, *(doc for doc in order.tolist() if doc not in first)], np.int64)

@@ -13,12 +13,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET
 
+from smidgen.checks import suggest
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Loop as Names
 from smidgen.learners.card import guest_loops
 from smidgen.serialization import note_registration
 from smidgen.service import loops as folder
-from smidgen.service.errors import Impossible
+from smidgen.service.errors import Impossible, json_text
 from smidgen.service.loops.base import COMMON, Loop
 from smidgen.service.schemas import (
     AT_ONCE,
@@ -32,6 +33,16 @@ from smidgen.service.schemas import (
 )
 
 _ANNOTATED: Any = Annotated
+
+
+#: The docstring of feedback in a batch.
+ONE_OF_SEVERAL = """A decision, and what its user did.
+
+Attributes
+----------
+decision
+    The decision's id.
+"""
 
 
 class Registry(Mapping[str, type[Loop]]):
@@ -65,13 +76,13 @@ class Registry(Mapping[str, type[Loop]]):
     def find(self, name: str) -> type[Loop]:
         """The loop of that name, or a refusal."""
         if name not in self._loops:
-            raise Impossible(f"there is no loop {name!r}", f"choose among {', '.join(self._loops)}")
+            raise Impossible(f"there is no loop {json_text(name)}", suggest(name, self._loops))
         return self._loops[name]
 
     def add(self, loop: type[Loop]) -> type[Loop]:
         """Take in the loop of a guest, before the service starts; may stand above the class as a decorator."""
         if loop.name in self._loops:
-            raise InvalidArgument(f"a loop called {loop.name} is there already", "give it another name")
+            raise InvalidArgument(f"a loop called {loop.name} is already registered", "give it another name")
         before = dict(self._loops)
         self._loops[loop.name] = loop
         try:
@@ -86,14 +97,14 @@ class Registry(Mapping[str, type[Loop]]):
     def remove(self, name: str) -> None:
         """Let go of a guest's loop."""
         if name in set(Names):
-            raise InvalidArgument(f"the loop {name} is not a guest", "name one that was added")
+            raise InvalidArgument(f"the loop {name} is not a plugin", "name a loop that was added")
         self._loops.pop(name)
         guest_loops.discard(name)
         self._assemble()
 
     def _assemble(self) -> None:
-        requested = [(name, kind, None) for name, kind in self._requested().items()]
-        answered = [(name, kind, UNSET) for name, kind in self._answered().items()]
+        requested = [(name, kind, None) for name, kind in self._request_fields().items()]
+        answered = [(name, kind, UNSET) for name, kind in self._feedback_fields().items()]
         asks = "A request for a decision; which fields belong depends on the loop."
         tells = "What the user did; which field belongs depends on the loop."
         self.decision: Any = _with(DecisionBody, requested, about=asks)
@@ -101,10 +112,10 @@ class Registry(Mapping[str, type[Loop]]):
         self.example: Any = _with(ExampleBody, requested)
         self.examples: Any = _with(ExamplesBody, [("examples", _several(self.example))])
         self.feedback: Any = _with(FeedbackBody, answered, about=tells)
-        one = _with(self.feedback, [("decision", Id)], "FeedbackOnBody", "A decision, and what its user did.")
+        one = _with(self.feedback, [("decision", Id)], "FeedbackOnBody", ONE_OF_SEVERAL)
         self.several: Any = _with(SeveralBody, [("feedback", _several(one))])
 
-    def _requested(self) -> dict[str, Any]:
+    def _request_fields(self) -> dict[str, Any]:
         """The fields of all requests; one name has one type."""
         found: dict[str, Any] = {}
         for loop in self._loops.values():
@@ -114,12 +125,12 @@ class Registry(Mapping[str, type[Loop]]):
                 kind = field.type | None
                 if found.setdefault(field.name, kind) != kind:
                     raise InvalidArgument(
-                        f"{field.name} of the loop {loop.name} is of another type than in other loops",
+                        f"{field.name} of the loop {loop.name} has another type than in other loops",
                         "give the field another name, or the same type",
                     )
         return found
 
-    def _answered(self) -> dict[str, Any]:
+    def _feedback_fields(self) -> dict[str, Any]:
         """The fields of all feedback; where one name has several types, any of them is read."""
         found: dict[str, list[Any]] = {}
         for loop in self._loops.values():

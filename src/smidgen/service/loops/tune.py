@@ -13,22 +13,47 @@ from smidgen.decision import Decision
 from smidgen.errors import InvalidArgument
 from smidgen.knobs import Knobs
 from smidgen.learners import Feedback, Learner
-from smidgen.service.errors import Impossible
-from smidgen.service.loops.base import Answer, Back, Entry, Example, Loop, Offered, Reaction, Words
-from smidgen.service.loops.evaluator import Lesson
-from smidgen.service.loops.features import sane
+from smidgen.service.errors import Impossible, json_text
+from smidgen.service.loops.base import (
+    Answer,
+    Example,
+    FeedbackForm,
+    FeedbackKind,
+    FormField,
+    Loop,
+    ParsedFeedback,
+    UiTexts,
+)
+from smidgen.service.loops.evaluator import TrainingSignal
+from smidgen.service.loops.features import check_range
 from smidgen.service.schemas import BestReply, FeedbackBody, Numbers
 
 
 class Reply(Struct):
-    """The point to try; of knobs, each one's share of its way from low to high, and the values in their own units."""
+    """The point to try; of knobs, each number's share of its way, and all values in their own units.
+
+    Attributes
+    ----------
+    point
+        The point to try; of knobs, each number from 0 to 1.
+    knobs
+        The setting to try by knob, in the knobs' units.
+    """
 
     point: list[float]
-    knobs: dict[str, float | int] | UnsetType = UNSET
+    knobs: dict[str, float | int | str] | UnsetType = UNSET
 
 
-class Told(FeedbackBody, kw_only=True):
-    """The loss at the point, or the gradient there."""
+class TuneFeedback(FeedbackBody, kw_only=True):
+    """The loss at the point, or the gradient there.
+
+    Attributes
+    ----------
+    loss
+        The loss at the point that was tried.
+    gradient
+        The gradient at the point, for learners that need it.
+    """
 
     loss: float | UnsetType = UNSET
     gradient: Numbers | UnsetType = UNSET
@@ -39,29 +64,27 @@ class Tune(Loop):
 
     name = "tune"
     reply = Reply
-    feedback = Told
+    feedback = TuneFeedback
     kinds: ClassVar[Mapping[str, str]] = {"loss": Feedback.LOSS, "gradient": Feedback.GRADIENT}
     measure = "mean loss"
     share = False
     silence = None
     facts = ("space", "loss_bound")
     knows_best = True
-    words = Words(
-        does="Tune: propose numbers; learns from the loss",
-        out="A setting of knobs",
-        about_out="Numbers within limits, one for each knob: a timeout, a threshold, a price.",
+    words = UiTexts(
+        does="Tune: propose values of knobs; learns from the loss",
+        out="Values of knobs",
+        about_out="Numbers within limits, one per knob: a timeout, a threshold, a price.",
         back={
-            Feedback.LOSS: Back(
-                title="A loss", note="How bad it went with that setting; smaller is better.", example={"loss": 0.3}
+            Feedback.LOSS: FeedbackKind(
+                title="A loss", note="The cost observed with these values; smaller is better.", example={"loss": 0.3}
             ),
-            Feedback.GRADIENT: Back(
-                title="A gradient", note="In which direction the loss grows, a number for each knob."
-            ),
+            Feedback.GRADIENT: FeedbackKind(title="A gradient", note="The gradient of the loss, one number per knob."),
         },
         curve="Loss",
-        about_curve="Mean loss in windows of learnt feedback, with 95 % intervals.",
+        about_curve="Mean loss in windows of learned feedback, with 95 % intervals.",
         weights="Best guess so far",
-        about_weights="The base point around which it tries.",
+        about_weights="The point around which the learner explores.",
         asks="nothing",
         knobs=True,
         tells_exploring=False,
@@ -71,11 +94,12 @@ class Tune(Loop):
         name="pool",
         model={"knobs": {"threads": {"integer": [1, 64]}, "timeout": {"log": [0.01, 10]}, "ratio": [0, 1]}},
         request={},
-        feedback=(("the loss there", {"loss": 0.3}),),
+        feedback=(("the loss at the point", {"loss": 0.3}),),
     )
     caveats = (
-        "the loss is known only at the points that were tried, and another learner would have tried others: of it, "
-        "this log can say nothing",
+        "the loss is known only at the points that were tried; the log has no losses for the points that "
+        "another learner "
+        "would have tried",
     )
 
     @property
@@ -90,45 +114,49 @@ class Tune(Loop):
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """The point to try, and the values of the knobs."""
-        return self.placed(decision.action)
+        return self.describe_point(decision.action)
 
-    def placed(self, action: Any) -> Answer:
+    def describe_point(self, action: Any) -> Answer:
         """A point as people are told it: its numbers, and of knobs their values."""
         if (knobs := self.knobs) is None:
             return {"point": [float(x) for x in action]}
         return {"point": np.clip(knobs.shares(action), 0.0, 1.0).tolist(), "knobs": dict(action)}
 
-    def reaction(self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any) -> Reaction:
+    def parse_field(
+        self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any
+    ) -> ParsedFeedback:
         """The loss as a number, or the gradient as a vector."""
-        numbers = sane(np.asarray(value, dtype=np.float64))
-        return Reaction(value, value) if self.kinds[field] == Feedback.LOSS else Reaction(numbers)
+        numbers = check_range(np.asarray(value, dtype=np.float64))
+        return ParsedFeedback(value, value) if self.kinds[field] == Feedback.LOSS else ParsedFeedback(numbers)
 
-    def heard(
+    def signal_for_follower(
         self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
-    ) -> Lesson | None:
+    ) -> TrainingSignal | None:
         """The point that was tried and the loss there; a gradient at another's point says nothing."""
         if self.kinds[field] != Feedback.LOSS or Feedback.LOSS not in learner.card.kinds:
             return None
         point = shown.action
-        return Lesson(float(value), context=point if isinstance(point, dict) else np.asarray(point, dtype=np.float64))
+        return TrainingSignal(
+            float(value), context=point if isinstance(point, dict) else np.asarray(point, dtype=np.float64)
+        )
 
     def agrees(self, mine: Decision, other: Any) -> bool | None:
         """Points are never quite the same."""
         return None
 
-    def lesson(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
+    def parse_example(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
         """A point and the loss there; of learners by gradient, the gradient at the present point."""
         if Feedback.LOSS not in learner.card.kinds:
             return None, self._numbers(answer, "the answer")
         forms = [{"point", "loss"}, *([{"knobs", "loss"}] if self.knobs is not None else [])]
         if not isinstance(answer, dict) or answer.keys() not in forms:
             named = ', or {"knobs": {name: value, …}, "loss": number}' if self.knobs is not None else ""
-            raise Impossible(f"the answer is {answer!r}", f'give {{"point": […], "loss": number}}{named}')
+            raise Impossible(f"answer is {json_text(answer)}", f'send {{"point": […], "loss": number}}{named}')
         if isinstance(answer["loss"], bool) or not isinstance(answer["loss"], int | float):
-            raise Impossible(f"the loss is {answer['loss']!r}", "give a number")
-        return self._tried(answer), float(answer["loss"])
+            raise Impossible(f"answer.loss is {json_text(answer['loss'])}", "send a number")
+        return self._example_point(answer), float(answer["loss"])
 
-    def _tried(self, answer: Mapping[str, Any]) -> Any:
+    def _example_point(self, answer: Mapping[str, Any]) -> Any:
         """The point of an example in the learner's own terms."""
         if (knobs := self.knobs) is None:
             return self._numbers(answer["point"], "the point")
@@ -138,31 +166,36 @@ class Tune(Loop):
             except InvalidArgument as error:
                 raise Impossible(f"knobs: {error.problem}", error.hint) from error
             return answer["knobs"]
+        if knobs.categories:
+            raise Impossible("the point lacks the names of categories", 'give {"knobs": {name: value, …}, "loss": …}')
         shares = self._numbers(answer["point"], "the point")
         if shares.shape != (knobs.dim,) or not ((shares >= 0.0) & (shares <= 1.0)).all():
-            raise Impossible(f"the point is {answer['point']!r}", f"give {knobs.dim} numbers from 0 to 1, or knobs")
+            raise Impossible(
+                f"answer.point is {json_text(answer['point'])}",
+                f"send {knobs.dim} numbers from 0 to 1, or an object of knobs",
+            )
         return knobs.point(shares)
 
     def _numbers(self, given: Any, what: str) -> Any:
         if not isinstance(given, list) or not all(type(x) in (int, float) for x in given):
-            raise Impossible(f"{what} is {given!r}", "give a list of numbers")
-        return sane(np.asarray(given, dtype=np.float64))
+            raise Impossible(f"{what} is {json_text(given)}", "send an array of numbers")
+        return check_range(np.asarray(given, dtype=np.float64))
 
     def best(self, learner: Learner) -> BestReply | None:
         """The best point so far, the loss expected there with an interval, and how many losses were clipped."""
         if (say := getattr(learner, "best", None)) is None:
             return None
         found = say()
-        point = self.placed(found.point)
+        point = self.describe_point(found.point)
         loss, low, high = (_finite(value) for value in (found.loss, found.low, found.high))
         clipped = int(getattr(learner, "clipped", 0))
         return BestReply(point=point["point"], knobs=point.get("knobs"), loss=loss, low=low, high=high, clipped=clipped)
 
-    def asked(self, ids: Sequence[str]) -> str:
+    def request_text(self, ids: Sequence[str]) -> str:
         """A point."""
         return "a point to try"
 
-    def brief(self, reply: Mapping[str, Any]) -> str:
+    def short_text(self, reply: Mapping[str, Any]) -> str:
         """The first coordinates, or knobs."""
         if "knobs" in reply:
             told = [_valued(name, value) for name, value in list(reply["knobs"].items())[:4]]
@@ -170,24 +203,26 @@ class Tune(Loop):
         point = reply["point"]
         return "(" + ", ".join(f"{x:.3g}" for x in point[:4]) + (", …)" if len(point) > 4 else ")")
 
-    def reacted(self, field: str, value: Any) -> str:
+    def feedback_text(self, field: str, value: Any) -> str:
         """The loss; a gradient has many numbers."""
         return f"loss {value:.4g}" if self.kinds[field] == Feedback.LOSS else f"a gradient of {len(value)} numbers"
 
-    def offered(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> Offered:
+    def feedback_form(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> FeedbackForm:
         """A loss or a gradient to type in."""
         named = [_valued(name, value) for name, value in reply.get("knobs", {}).items()]
         told = ", ".join(named) if named else f"({', '.join(f'{x:.3g}' for x in reply['point'])})"
         text = f"It proposes {told}."
         if Feedback.LOSS in learner.card.kinds:
-            return Offered(text=text, entry=Entry(label="The loss there", field="loss"))
-        return Offered(text=text, entry=Entry(label="The gradient there", field="gradient", many=True))
+            return FeedbackForm(text=text, entry=FormField(label="The loss at the point", field="loss"))
+        return FeedbackForm(text=text, entry=FormField(label="The gradient at the point", field="gradient", many=True))
 
     def weight_name(self, index: int) -> str:
         """A knob, or a coordinate."""
-        return self.knobs.names[index] if self.knobs is not None else f"x{index + 1}"
+        return list(self.knobs.numbers)[index] if self.knobs is not None else f"x{index + 1}"
 
-    def logged(self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]) -> float | None:
+    def measure_of(
+        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+    ) -> float | None:
         """The loss."""
         return float(told) if isinstance(told, (int, float)) else None
 
@@ -196,5 +231,5 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _valued(name: str, value: float) -> str:
+def _valued(name: str, value: float | str) -> str:
     return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from smidgen.features import Encoded
 from smidgen.learners import Feedback
-from smidgen.service.monitoring.evidence import Check, Evidence, Step, lines, percent
+from smidgen.service.monitoring.evidence import Check, Evidence, Update, lines, percent
 from smidgen.service.schemas import Finding
 
 # Numbers that lie so far out that they are cut.
@@ -32,7 +32,7 @@ class Clipped(Check):
 
     code = "clipped"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Say how many, if they are more than a few."""
         if evidence.model.blueprint.features is not None:
             records = [d.context for d in evidence.decisions if isinstance(d.context, Encoded) and len(d.context.raw)]
@@ -42,9 +42,9 @@ class Clipped(Check):
             return self._told(
                 cut,
                 of,
-                "numbers lay more than four standard deviations out, and were cut there",
-                "Send such a number on a scale of its own (its logarithm, a rank, a band as a string), or mend the "
-                "rows that are wrong.",
+                "numbers were more than four standard deviations from their mean and were clipped",
+                "Send such a number on another scale (its logarithm, a rank, a band as a string), or fix the rows with "
+                "errors.",
             )
         steps = evidence.steps
         cut, of = sum(step.scaled for step in steps), len(steps)
@@ -53,15 +53,16 @@ class Clipped(Check):
         return self._told(
             cut,
             of,
-            "feedbacks had features ten times as long as the usual, and were scaled down",
-            "Look for rows in other units, or with a broken number; take logarithms of what spans several sizes.",
+            "feedbacks had features with a norm ten times the usual one and were scaled down",
+            "Check for rows in other units or with invalid numbers; send logarithms of numbers that span "
+            "several magnitudes.",
         )
 
     def _told(self, cut: int, of: int, what: str, hint: str) -> Finding | None:
         share = cut / of
         if share < CLIPPED_SHARE:
             return None
-        return self.found(
+        return self.finding(
             "warning" if share >= CLIPPED_WARNING else "info",
             f"{cut} of {of:,} {what} ({percent(share)}).",
             hint,
@@ -92,16 +93,17 @@ class Constant(Check):
 
     code = "constant"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Name the columns, or say that all rows are the same."""
         seen = evidence.table
         if seen.decisions < CONSTANT_AFTER or not seen.compared:
             return None
         if seen.alike == seen.compared:
-            return self.found(
+            return self.finding(
                 "problem",
-                f"In all of the last {seen.compared} decisions the features are the same: nothing can be told apart.",
-                "Send what differs from one candidate, or one thing, to the next.",
+                f"In all of the last {seen.compared} decisions the features are the same, so the model cannot "
+                f"distinguish them.",
+                "Send features that differ between candidates, or between decisions.",
                 {"decisions": seen.compared, "constant": len(seen.columns), "of": len(seen.columns)},
             )
         dim = evidence.model.blueprint.dim
@@ -113,21 +115,22 @@ class Constant(Check):
         if not still:
             return None
         if still == offsets[:1] and evidence.kinds.keys() & OFFSET_WANTED:
-            return self.found(
+            return self.finding(
                 "info",
                 f"One of {dim} features never varies in the last {seen.decisions} decisions: "
                 f"{evidence.column(still[0])}.",
-                "As an offset it is welcome. If it was meant to tell something, check where the app takes it from.",
+                "A constant feature is useful as an offset. If it should vary, check where the app gets it.",
                 {"constant": 1, "of": dim, "decisions": seen.decisions, "first": evidence.column(still[0])},
             )
         told = ", ".join(evidence.column(column) for column in still[:CONSTANT_NAMED])
         more = f" and {len(still) - CONSTANT_NAMED} more" if len(still) > CONSTANT_NAMED else ""
         many = len(still) >= CONSTANT_WARNING * dim
-        return self.found(
+        return self.finding(
             "warning" if many else "info",
             f"{len(still)} of {dim} features never vary in the last {seen.decisions} decisions: {told}{more}.",
-            "Leave them out, or check where the app takes them from; what is the same for all candidates of a decision "
-            'belongs into "context" of a model that takes records.',
+            "Remove them, or check where the app gets them. Features that are the same for all candidates of "
+            "a decision "
+            'belong in "context" of a model that accepts records.',
             {"constant": len(still), "of": dim, "decisions": seen.decisions, "first": evidence.column(still[0])},
         )
 
@@ -148,7 +151,7 @@ class Scale(Check):
 
     code = "scale"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Name the largest and the smallest column, if they are far apart."""
         if evidence.model.blueprint.features is not None:
             return None
@@ -161,12 +164,13 @@ class Scale(Check):
         if ratio < SCALE_WARNING:
             return None
         largest, smallest = (evidence.column(int(seen.columns[place])) for place in (big, small))
-        return self.found(
+        return self.finding(
             "problem" if ratio >= SCALE_PROBLEM else "warning",
             f"Features out of scale: {largest} is about {sizes[big]:.3g}, {smallest} about {sizes[small]:.3g}, "
             f"{ratio:,.0f} times smaller.",
-            'Divide each feature by what it usually is; or send records (leave "features" out), whose numbers the '
-            "model brings to one size by itself.",
+            'Divide each feature by its usual size, or create the model without "features": it then accepts '
+            "records and "
+            "scales numbers itself.",
             {
                 "ratio": ratio,
                 "largest": largest,
@@ -195,7 +199,7 @@ class OutOfBound(Check):
 
     code = "out_of_bound"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Say which bound, how many pass it, and by how much."""
         for name, kind, what in (
             ("loss_bound", Feedback.LOSS, "losses"),
@@ -215,11 +219,11 @@ class OutOfBound(Check):
         if len(beyond) < BOUND_AFTER:
             return None
         share, largest = len(beyond) / len(sizes), max(beyond)
-        return self.found(
+        return self.finding(
             "problem" if share >= BOUND_PROBLEM else "warning",
-            f"{len(beyond)} of the last {len(sizes)} {what} lie beyond {name} = {bound:g} ({percent(share)}); the "
+            f"{len(beyond)} of the last {len(sizes)} {what} exceed {name} = {bound:g} ({percent(share)}); the "
             f"largest is {largest:.4g}.",
-            f"Make the model with a {name} of at least {largest:.4g}, or divide what you send by a fixed number.",
+            f"Create the model with a {name} of at least {largest:.4g}, or divide the values by a fixed number.",
             {"beyond": len(beyond), "of": len(sizes), "share": share, "bound": bound, "largest": largest},
         )
 
@@ -255,7 +259,7 @@ class Contradiction(Check):
 
     code = "contradiction"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Say how often two answers to one question disagree."""
         asked: defaultdict[Hashable, Counter[Hashable]] = defaultdict(Counter)
         for question, answer in _answers(evidence.steps):
@@ -270,17 +274,17 @@ class Contradiction(Check):
         if share < CONTRADICTION_SHARE:
             return None
         questions = "one question was" if len(again) == 1 else f"{len(again)} questions were"
-        return self.found(
+        return self.finding(
             "warning",
             f"Feedback contradicts itself: {questions} answered {n} times, and {percent(share)} of the pairs of "
             "answers to one question disagree.",
-            'Different people may want different things: make a model with "keyed": true, or add features that tell '
-            "them apart. If the answer is a matter of chance, send it as a reward.",
+            'Different users may prefer different things: create a model with "keyed": true, or add features that '
+            "distinguish them. If the outcome is random, send it as a reward.",
             {"questions": len(again), "answers": n, "share": share},
         )
 
 
-def _answers(steps: list[Step]) -> Iterator[tuple[Hashable, Hashable]]:
+def _answers(steps: list[Update]) -> Iterator[tuple[Hashable, Hashable]]:
     """Questions and answers; none where answers are a matter of chance, or nothing is known of what was asked."""
     rivals: defaultdict[Hashable, set[tuple[int, int]]] = defaultdict(set)
     kept: list[tuple[Hashable, int]] = []
@@ -289,7 +293,7 @@ def _answers(steps: list[Step]) -> Iterator[tuple[Hashable, Hashable]]:
             continue
         place: Hashable = (step.key, features)
         if step.kind == Feedback.BETTER:
-            better, shown = _first(step.told, step.decision.action)
+            better, shown = _first(step.learner_input, step.decision.action)
             if better == shown:
                 kept.append((place, shown))
                 continue
@@ -297,7 +301,7 @@ def _answers(steps: list[Step]) -> Iterator[tuple[Hashable, Hashable]]:
             rivals[place].add(pair)
             yield (place, pair), better
         elif step.kind == Feedback.BIT:
-            yield (place, str(step.decision.action)), bool(step.told)
+            yield (place, str(step.decision.action)), bool(step.learner_input)
         elif step.kind in (Feedback.LABEL, Feedback.RELEVANCE):
             yield place, str(step.value)
     for place, shown in kept:

@@ -26,21 +26,21 @@ class Silence(Check):
 
     code = "silence"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Say how many, if they are many."""
         rows = evidence.ended
         if len(rows) < SILENCE_AFTER or evidence.learns_silence:
             return None
-        silent = sum(row.silent for row in rows)
-        late = sum(row.version is None and not row.silent for row in rows)
+        silent = sum(row.is_unanswered for row in rows)
+        late = sum(row.version is None and not row.is_unanswered for row in rows)
         share = silent / len(rows)
         if share < SILENCE_TOLD:
             return None
-        return self.found(
+        return self.finding(
             "problem" if share >= SILENCE_PROBLEM else "warning" if share >= SILENCE_WARNING else "info",
-            f"{percent(share)} of the last {len(rows)} decisions whose window is over were never answered.",
-            "Nothing is learnt from them. If silence means that it was not good, make the model with "
-            '"feedback": "reward" and "default_reward": 0; if answers come later than the window, give it a longer '
+            f"{percent(share)} of the last {len(rows)} closed decisions got no feedback.",
+            "The model does not learn from them. If missing feedback means failure, create the model with "
+            '"feedback": "reward" and "default_reward": 0. If feedback comes after the window, set a longer '
             '"window_s".',
             {"closed": len(rows), "silent": silent, "late": late, "share": share},
         )
@@ -64,7 +64,7 @@ class SameAnswer(Check):
 
     code = "nothing_to_learn"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Say so if the answers have one value."""
         kinds, measures = evidence.kinds, evidence.measures
         if not kinds or not kinds.keys() <= KINDS or not measures or min(measures) < max(measures):
@@ -72,30 +72,29 @@ class SameAnswer(Check):
         if evidence.learns_silence and not evidence.ended:  # what it is worth comes with the end of the first window
             return None
         n, value, shown = len(measures), measures[0], evidence.shown
-        unanswered = sum(row.silent for row in shown)
+        unanswered = sum(row.is_unanswered for row in shown)
         good = value == evidence.best
         few = good and len(shown) >= GOOD_NEWS_DECISIONS and 2 * unanswered >= len(shown)
         if n < (GOOD_NEWS_FEW if few else SAME_AFTER) or not evidence.beginning.all_are(value):
             return None
-        what = _said(kinds, value)
+        what = _answer_text(kinds, value)
         others = (
-            f", and {percent(unanswered / len(shown))} of the latest decisions have no answer" if unanswered else ""
+            f", and {percent(unanswered / len(shown))} of the latest decisions have no feedback" if unanswered else ""
         )
         still = all(step.moved == 0.0 for step in evidence.steps)
-        return self.found(
+        return self.finding(
             "problem" if still or (good and 2 * unanswered >= len(shown)) else "warning",
-            f"Nothing to learn from: all of {n} answers say the same, {what}{others}.",
-            'Report what was not good, too. Where silence means "no", a reward model learns it by itself with '
-            '"default_reward": 0.'
+            f"Nothing to learn from: all {n} feedbacks are the same, {what}{others}.",
+            'Report failures too. If missing feedback means failure, use a reward model with "default_reward": 0.'
             if good
-            else "Report what differs between one answer and another, or check what the app sends.",
+            else "Report feedback that differs between decisions, or check what the app sends.",
             {"answered": n, "value": value, "unanswered": unanswered, "decisions": len(shown)},
         )
 
 
-def _said(kinds: Iterable[str], value: float) -> str:
+def _answer_text(kinds: Iterable[str], value: float) -> str:
     names = {
-        Feedback.BIT: ("wrong", "right"),
+        Feedback.BIT: ("incorrect", "correct"),
         Feedback.RELEVANCE: ("not relevant", "relevant"),
         Feedback.LOSS: (f"loss {value:.4g}",) * 2,
     }
@@ -123,24 +122,25 @@ class Unchanged(Check):
 
     code = "nothing_to_learn"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Say so if no answer has ever changed anything."""
         kinds, measures = evidence.kinds, evidence.measures
         if not kinds or not kinds.keys() <= {Feedback.BETTER, Feedback.CLICKS}:
             return None
-        n, unanswered = len(measures), sum(row.silent for row in evidence.shown)
+        n, unanswered = len(measures), sum(row.is_unanswered for row in evidence.shown)
         few = len(evidence.shown) >= UNCHANGED_DECISIONS and 2 * unanswered >= len(evidence.shown)
         if n < (UNCHANGED_FEW if few else UNCHANGED_AFTER) or min(measures) < 1.0:
             return None
         if not evidence.beginning.all_are(1.0) or any(step.moved for step in evidence.steps):
             return None
         silence = unanswered / len(evidence.shown)
-        others = f", and {percent(silence)} of the latest decisions have no answer" if unanswered else ""
-        return self.found(
+        others = f", and {percent(silence)} of the latest decisions have no feedback" if unanswered else ""
+        return self.finding(
             "problem",
-            f"Nothing to learn from: all of {n} answers left what was shown as it was{others}. No weight has moved.",
-            'If a click means "this was good" and silence "it was not", make the model with "feedback": "reward", send '
-            '{"reward": 1} for a click, and give it "default_reward": 0; or name the better candidate when there is '
+            f"Nothing to learn from: all {n} feedbacks accepted the decision unchanged{others}. No weight has moved.",
+            'If a click means success and no click means failure, create the model with "feedback": "reward", send '
+            '{"reward": 1} for a click and set "default_reward": 0; or report the preferred candidate when '
+            "it is another "
             "one.",
             {"answered": n, "unchanged": n, "unanswered": unanswered, "decisions": len(evidence.shown)},
         )
@@ -159,7 +159,7 @@ class FewPerKey(Check):
 
     code = "few_per_key"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Say how many there are for each key, if they are few."""
         counts = evidence.counts
         if not evidence.model.keyed or counts.decisions < FEW_AFTER or not counts.keys:
@@ -167,11 +167,11 @@ class FewPerKey(Check):
         each = counts.version / counts.keys
         if each >= FEW_WARNING:
             return None
-        return self.found(
+        return self.finding(
             "problem" if each < FEW_PROBLEM else "warning",
-            f"Keys have little to learn from: {counts.version:,} feedbacks for {counts.keys:,} keys, {each:.2g} each.",
-            'Let new keys begin with what others have taught ("shared_start": true), or make one model for all, with '
-            "what is known of the user among the features.",
+            f"Little feedback per key: {counts.version:,} feedbacks for {counts.keys:,} keys, {each:.2g} each.",
+            'Start new keys from what the others learned ("shared_start": true), or use one model for all users, with '
+            "facts about the user as features.",
             {"feedback": counts.version, "keys": counts.keys, "per_key": each},
         )
 
@@ -195,25 +195,25 @@ class FirstWindow(Check):
 
     code = "silence"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Say how many are open, as long as no window has ended."""
         rows = evidence.shown
         first = evidence.latest[0].expires_at if evidence.latest else evidence.now
         if evidence.ended or len(rows) < OPEN_AFTER or first < evidence.now:
             return None
-        unanswered = sum(row.silent for row in rows)
+        unanswered = sum(row.is_unanswered for row in rows)
         share, measures = unanswered / len(rows), evidence.measures
         if share < OPEN_SHARE:
             return None
         good = None
         if measures and evidence.best is not None:
             good = sum(measure == evidence.best for measure in measures) / len(measures)
-        news = f", and {percent(good)} of the answers are good news" if good is not None else ""
-        return self.found(
+        news = f", and {percent(good)} of the feedback is positive" if good is not None else ""
+        return self.finding(
             "warning" if good is not None and good >= GOOD_SHARE else "info",
-            f"{percent(share)} of {len(rows)} decisions are not answered yet{news}; the first window ends in "
-            f"{duration(first - evidence.now)}, and until then no silence counts.",
-            'Believe the figures when the first window is over; a shorter "window_s" tells sooner.',
+            f"{percent(share)} of {len(rows)} decisions have no feedback yet{news}; the first window closes in "
+            f"{duration(first - evidence.now)}, and missing feedback counts only after that.",
+            "Figures are preliminary until the first feedback window closes. A shorter window_s gives results sooner.",
             {
                 "decisions": len(rows),
                 "open": unanswered,
@@ -236,13 +236,13 @@ class NoExploration(Check):
     """Feedback that speaks of the shown answer only, and a learner that never tries another.
 
     A decision explores if it is not the greedy one, or if its action was drawn, so that another had a chance. A learner
-    that goes by confidence explores as long as it is unsure; if it draws nothing beside that, what others would
+    that goes by confidence explores as long as it is unsure; if it draws nothing next to that, what others would
     have done cannot be told from its log. A filter that drops everything hears of nothing.
     """
 
     code = "no_exploration"
 
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """Say so if neither the latest decisions nor the first ones explored."""
         rows, kinds = evidence.latest, evidence.kinds
         if len(rows) < EXPLORATION_AFTER or not kinds or not kinds.keys() <= PARTIAL:
@@ -256,20 +256,21 @@ class NoExploration(Check):
         unsure = any(decision.widths is not None for decision in offered)
         figures: dict[str, float | int | str | None] = {"decisions": len(rows), "explored": explored}
         if unsure and all(decision.propensities is not None for decision in offered):
-            return self.found(
+            return self.finding(
                 "info",
-                f"Nothing is left to chance: of the last {len(offered)} decisions each had one possible answer.",
-                'Give "explore" a small share, 0.02 say: then every answer has a known probability, and other models '
-                "can be judged by this log.",
+                f"No randomization: each of the last {len(offered)} decisions had one possible outcome.",
+                'Set "explore" to a small share, e.g. 0.02: every candidate then has a known probability, '
+                "and other learners "
+                "can be evaluated on this log.",
                 figures,
             )
         if explored or unsure:
             return None
-        return self.found(
+        return self.finding(
             "warning",
-            f"No exploration: all of the last {len(rows)} decisions showed the favourite, and feedback speaks only of "
+            f"No exploration: all of the last {len(rows)} decisions showed the best guess, and feedback covers only "
             "what is shown.",
-            'Take a learner that tries others: leave "learner" out, and the recommended one is taken.',
+            'Use a learner that explores: remove "learner" to get the recommended one.',
             figures,
         )
 
@@ -277,10 +278,10 @@ class NoExploration(Check):
         rows = evidence.latest[-EXPLORATION_AFTER:]
         if any(row.forwarded or row.answer is not None for row in rows):
             return None
-        return self.found(
+        return self.finding(
             "problem",
-            f"All of the last {len(rows)} items were dropped: nobody sees them, so nothing can be learnt any more.",
-            'Make the model with a filter that explores ("explore": "sparing" where the learner has it), or with a '
+            f"All of the last {len(rows)} items were dropped: they get no feedback, so the model cannot learn.",
+            'Create the model with a filter that explores ("explore": "sparing" if the learner has it), or with a '
             "constant feature.",
             {"decisions": len(rows), "forwarded": 0, "explored": 0},
         )

@@ -1,6 +1,6 @@
 """Compare a champion with its challenger or shadow.
 
-A champion and the one beside it: whether that one is better, how sure that is, and how long it will take.
+A champion and the one next to it: whether that one is better, how sure that is, and how long it will take.
 
 A challenger answers a random share of the requests, so the means of both arms can be compared as they are, each with a
 confidence sequence at half of the error. A shadow is never shown: what it would have earned comes from the champion's
@@ -12,25 +12,27 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from smidgen.decision import FloatArray
-from smidgen.evaluate.confidence import FEW, asymptotic, mean_between
-from smidgen.evaluate.off_policy import effective_sample_size
+from smidgen.evaluate.confidence import FEW, lower_ends, mean_between
+from smidgen.evaluate.lift import Verdict, decisions_to_go
+from smidgen.evaluate.lift import verdict as verdict_of
+from smidgen.evaluate.off_policy import effective_sample_size, sides_of_difference
 from smidgen.learners import Feedback
-from smidgen.service.engine.model import Served
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Unknown
 from smidgen.service.schemas import Agreement, Arm, CompareReply, Difference
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 
 # What a comparison comes to, in words.
 
-_SURE = "95 % sure, however often you look"
+_SURE = "95 % confidence, valid at any time"
 
 
-def told(found: CompareReply, *, exact: bool, lower: bool) -> str:
+def describe(found: CompareReply, *, exact: bool, lower: bool) -> str:
     """Whether the other one is better, with how much certainty, and how long to wait; in two or three sentences.
 
     Parameters
@@ -49,23 +51,23 @@ def told(found: CompareReply, *, exact: bool, lower: bool) -> str:
         parts.append(_too_few(found, other))
     elif found.verdict == "not yet":
         parts.append(
-            f"It is not yet known whether {other} is better: the difference in {found.measure} is {_interval(found)}."
+            f"It is undecided whether {other} is better: the difference in {found.measure} is {_interval(found)}."
         )
-        parts.append(_wait(found.decisions_to_go, "If the difference stays so,", "will tell"))
+        parts.append(_wait(found.decisions_to_go, "At the current difference,", "will decide it"))
     else:
         less_or_more = "more" if found.difference.value > 0 else "less"
         good = "so it is better and can be promoted" if found.verdict == "better" else "so it is worse"
         parts.append(
-            f"{other} brings {less_or_more} than {found.champion}, {good}: the difference in {found.measure} is "
+            f"{other} achieves {less_or_more} than {found.champion}, {good}: the difference in {found.measure} is "
             f"{_interval(found)}; {_SURE}."
         )
     if lower and exact:
-        parts.append("Less is better here.")
+        parts.append("Smaller is better.")
     if found.agreement is not None:
         share, of = found.agreement.value, found.agreement.of
-        parts.append(f"It would have said the same as {found.champion} in {share:.0%} of {of:,} decisions.")
+        parts.append(f"It agrees with {found.champion} in {share:.0%} of {of:,} decisions.")
     if (open_ := sum(arm.open for arm in found.arms.values())) > found.difference.n:
-        parts.append(f"{open_:,} decisions are still open: what comes of them may change this.")
+        parts.append(f"{open_:,} decisions are still open and may change this.")
     return " ".join(part for part in parts if part)
 
 
@@ -76,47 +78,41 @@ def _interval(found: CompareReply) -> str:
 
 def _wait(more: int | None, before: str, after: str) -> str:
     if more is None:
-        return "How long it takes nobody can say: the two are too close."
+        return "The time to a result cannot be estimated: the two are too close."
     return f"{before} about {more:,} more decisions {after}."
 
 
 def _too_few(found: CompareReply, other: str) -> str:
     if found.challenger is None:
         return (
-            f"There is not enough to tell whether {other} is better: {FEW} decisions are needed that it might have "
-            f"made too and that brought something."
+            f"Not enough data to compare {other}: it needs {FEW} decisions with feedback that {other} "
+            f"might have made too."
         )
     fewest = min(found.arms.values(), key=lambda arm: arm.of)
-    begun = f"There is not enough to tell whether {other} is better: {FEW} closed decisions of each are needed, and one"
+    begun = f"Not enough data to compare {other}: each needs {FEW} closed decisions, and one"
     wait = (
         _wait(found.decisions_to_go, "That takes", "")
         if found.decisions_to_go is not None
-        else ("One of them gets no traffic.")
+        else ("One of them receives no traffic.")
     )
     return f"{begun} has {fewest.of}. {wait}".replace(" .", ".")
 
 
 def _unknown(found: CompareReply, other: str) -> str:
     return (
-        f"What {other} would have brought cannot be known from this log: {found.champion} does not draw its answers "
+        f"The result of {other} cannot be estimated from this log: {found.champion} does not draw its decisions "
         f"with known probabilities. Let {found.champion} explore, or make {other} a challenger."
     )
 
 
 #: The interval misses the true difference with this probability, at whatever moments one looks.
 ALPHA = 0.05
-#: The intervals of the arms are narrowest after about so many decisions.
-NARROWEST = 100
 #: How many decisions of each arm are compared at most: the first ones since both stand together.
 MOST = 100_000
-#: Beyond so many decisions to go nobody waits.
-PATIENCE = 10_000_000
-
-Verdict = Literal["better", "worse", "not yet"]
 
 
 class _Row(NamedTuple):
-    """A decision that lies beside another, and the one that went out."""
+    """A decision that lies next to another, and the one that went out."""
 
     seq: int
     agreed: int | None
@@ -156,12 +152,12 @@ class _Scale(NamedTuple):
         return row.feedback_seq is None and row.expires_at >= now
 
 
-def compared(reading: Reading, model: Served, now: float) -> CompareReply:
-    """The comparison of a model with its champion, or with the one beside it."""
-    champion, other = sides(model)
+def compare_arms(reading: StoreReader, model: ServedModel, now: float) -> CompareReply:
+    """The comparison of a model with its champion, or with the one next to it."""
+    champion, other = arms_of(model)
     loop, shadow = champion.blueprint.loop, other.blueprint.body.shadow_of is not None
     scale = _scale(champion)
-    with reading.moment():
+    with reading.snapshot():
         beside = _pairs(reading, other)
         answered = [] if shadow else _pairs(reading, champion)
     since = {part.shard: part.since for part in champion.parts}
@@ -190,32 +186,32 @@ def compared(reading: Reading, model: Served, now: float) -> CompareReply:
         agreement=Agreement(value=sum(says) / len(says), of=len(says)) if says else None,
         in_words="",
     )
-    found.in_words = told(found, exact=exact, lower=scale.lower_is_better)
+    found.in_words = describe(found, exact=exact, lower=scale.lower_is_better)
     return found
 
 
-def sides(model: Served) -> tuple[Served, Served]:
-    """The champion, and the one beside it: its challenger, if it has one, else its shadow."""
+def arms_of(model: ServedModel) -> tuple[ServedModel, ServedModel]:
+    """The champion, and the one next to it: its challenger, if it has one, else its shadow."""
     if model.leader is not None:
         return model.leader, model
     other = model.challenger or model.shadow
     if other is None:
         raise Unknown(
-            f"the model {model.name!r} has neither a shadow nor a challenger",
-            f'make one: PUT /v1/models/NAME with "challenger_of": {{"model": "{model.name}", "share": 0.1}}',
+            f'the model "{model.name}" has neither a shadow nor a challenger',
+            f'create one: PUT /v1/models/NAME with "challenger_of": {{"model": "{model.name}", "share": 0.1}}',
         )
     return model, other
 
 
-def _pairs(reading: Reading, model: Served) -> list[_Row]:
-    """What lies beside others since the present settings are in force, of all shards, as it was shown in time."""
+def _pairs(reading: StoreReader, model: ServedModel) -> list[_Row]:
+    """What lies next to others since the present settings are in force, of all shards, as it was shown in time."""
     most = MOST // len(model.parts)
-    found = [reading.look("pairs", part.shard, after=part.since, limit=most) for part in model.parts]
+    found = [reading.query("pairs", part.shard, after=part.since, limit=most) for part in model.parts]
     rows = heapq.merge(*([_Row(*row) for row in each] for each in found), key=lambda row: row.expires_at)
     return [row for row in rows if row.counts]
 
 
-def _scale(champion: Served) -> _Scale:
+def _scale(champion: ServedModel) -> _Scale:
     loop = champion.blueprint.loop
     if Feedback.LOSS in loop.kinds.values():
         return _Scale(0.0, 1.0, None, lower_is_better=True)
@@ -252,10 +248,7 @@ def _by_arms(ours: FloatArray, theirs: FloatArray, scale: _Scale) -> Difference:
     value, effective = float(theirs.mean() - ours.mean()), 4.0 * n * m / (n + m)
     if min(n, m) < FEW:
         return Difference(value=value, low=-width, high=width, effective=effective, n=n + m, enough=False)
-    ends = []
-    for values in (ours, theirs):
-        found = asymptotic(np.clip((values - low) / width, 0.0, 1.0), ALPHA / 2.0, NARROWEST)
-        ends.append((max(0.0, found.low), min(1.0, found.high)))
+    ends = [mean_between(np.clip((values - low) / width, 0.0, 1.0), ALPHA / 2.0) for values in (ours, theirs)]
     (our_low, our_high), (their_low, their_high) = ends
     return Difference(
         value=value,
@@ -268,23 +261,23 @@ def _by_arms(ours: FloatArray, theirs: FloatArray, scale: _Scale) -> Difference:
 
 
 def _by_weights(rows: Sequence[_Row], scale: _Scale, now: float) -> tuple[Difference, bool]:
-    """What the shadow would have earned beyond what was earned, by inverse propensities; whether the log can say it.
+    """Return what the shadow would have earned beyond what was earned, and whether the log can say it.
 
     The terms are (w − 1)·r with w = π/p, the shadow's probability of what was shown over the champion's, and r in
-    [0, 1]; (w − 1)·r + 1 lies in [0, W], W the largest weight there can be.
+    [0, 1]. They are at least −1, and so are (w − 1)·(1 − r), whose mean is minus theirs: each gives one end of the
+    interval, without a bound on the weights.
     """
     if scale.lower_is_better:
         return _nothing(len(rows), scale.width), False
     known = [
-        (row.target / row.chance, value, row.chance)
+        (row.target / row.chance, value)
         for row in rows
         if row.target is not None and row.chance is not None and (value := scale.value(row, now)) is not None
     ]
     if not known:
         drawn = any(row.chance is not None for row in rows)
         return _nothing(0, scale.width), drawn or not rows
-    weights, values, chances = np.array(known, dtype=np.float64).T
-    most = 1.0 / float(chances.min())
+    weights, values = np.array(known, dtype=np.float64).T
     rewards = np.clip((values - scale.low) / scale.width, 0.0, 1.0)
     terms = (weights - 1.0) * rewards
     n, effective = len(terms), effective_sample_size(weights)
@@ -294,16 +287,16 @@ def _by_weights(rows: Sequence[_Row], scale: _Scale, now: float) -> tuple[Differ
             Difference(value=value, low=-scale.width, high=scale.width, effective=effective, n=n, enough=False),
             True,
         )
-    low, high = mean_between(np.clip((terms + 1.0) / most, 0.0, 1.0), ALPHA)
-    ends = [max(-1.0, min(1.0, end * most - 1.0)) * scale.width for end in (low, high)]
-    return Difference(value=value, low=ends[0], high=ends[1], effective=effective, n=n, enough=True), True
+    low, high = (float(lower_ends(side, ALPHA / 2.0)[0]) for side in sides_of_difference(rewards, weights))
+    return (
+        Difference(value=value, low=low * scale.width, high=-high * scale.width, effective=effective, n=n, enough=True),
+        True,
+    )
 
 
 def _verdict(difference: Difference, *, lower: bool) -> Verdict:
-    """Whether the interval lies on one side of nothing."""
-    if not difference.enough or difference.low <= 0.0 <= difference.high:
-        return "not yet"
-    return "better" if (difference.low > 0.0) != lower else "worse"
+    """Return whether the interval lies on one side of 0."""
+    return verdict_of(difference.low, difference.high, lower_is_better=lower) if difference.enough else "not yet"
 
 
 def _to_go(difference: Difference, verdict: Verdict, of: list[int], share: float | None) -> int | None:
@@ -316,8 +309,4 @@ def _to_go(difference: Difference, verdict: Verdict, of: list[int], share: float
         if not share or share >= 1.0:
             return None
         return math.ceil(max((FEW - of[0]) / (1.0 - share), (FEW - of[1]) / share, 1.0))
-    gap, radius = abs(difference.value), 0.5 * (difference.high - difference.low)
-    if gap * math.sqrt(PATIENCE) <= radius:
-        return None
-    more = math.ceil(difference.n * max((radius / gap) ** 2 - 1.0, 0.0))
-    return max(1, more) if more <= PATIENCE else None
+    return decisions_to_go(difference.value, difference.low, difference.high, difference.n)

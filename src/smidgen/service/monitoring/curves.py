@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen.decision import FloatArray, IntArray
-from smidgen.service.engine.description import committed
-from smidgen.service.engine.model import Served
+from smidgen.service.engine.description import committed_counts
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.loops.estimates import mean
-from smidgen.service.monitoring.health import Checked
-from smidgen.service.storage.protocol import Question, Reading
+from smidgen.service.monitoring.health import ConditionReport
+from smidgen.service.storage.protocol import Question, StoreReader
 from smidgen.theory.theorems import Guarantee, Rounds, promised
 
 BLOCK = 5
@@ -78,7 +78,7 @@ class Curves:
     def __init__(self) -> None:
         self._full: dict[tuple[int, str], tuple[Past, FloatArray]] = {}
 
-    async def sums(self, reading: Reading, model: Served, kind: Kind) -> Sums:
+    async def sums(self, reading: StoreReader, model: ServedModel, kind: Kind) -> Sums:
         """The blocks up to now, or as far as a moment's patience goes; of all shards, as if they had grown evenly."""
         began = time.monotonic()
         found = [await self._sums(reading, part, kind, began) for part in model.parts]
@@ -88,7 +88,7 @@ class Curves:
         order = np.argsort(np.concatenate(places), kind="stable")
         return Sums(np.concatenate([each.rows for each in found])[order], all(each.complete for each in found))
 
-    async def _sums(self, reading: Reading, model: Served, kind: Kind, began: float) -> Sums:
+    async def _sums(self, reading: StoreReader, model: ServedModel, kind: Kind, began: float) -> Sums:
         """The same of one shard."""
         place = (model.shard, kind.last)
         past = await asyncio.to_thread(_past, reading, model.shard)
@@ -110,17 +110,17 @@ class Curves:
         return rows if before == past else fresh
 
 
-def _past(reading: Reading, shard: int) -> Past:
+def _past(reading: StoreReader, shard: int) -> Past:
     """What has been done to the past of a shard, by whomever."""
-    rewinds, base = reading.rewinds(shard), reading.base(shard)
-    return rewinds[-1].seq if rewinds else 0, reading.forgotten(shard), base.erased if base is not None else 0
+    rewinds, base = reading.undo_events(shard), reading.checkpoint(shard)
+    return rewinds[-1].seq if rewinds else 0, reading.last_forgetting(shard), base.erased if base is not None else 0
 
 
-def _read(reading: Reading, model: Served, kind: Kind, after: int) -> tuple[FloatArray, int, int]:
-    last = int(getattr(committed(reading, model), kind.last))
+def _read(reading: StoreReader, model: ServedModel, kind: Kind, after: int) -> tuple[FloatArray, int, int]:
+    last = int(getattr(committed_counts(reading, model), kind.last))
     upto = min(last, after + STEP)
     out = np.zeros((math.ceil((upto - after) / BLOCK), len(kind.columns)))
-    for block, *sums in reading.look(kind.question, model.shard, after=after, upto=upto, block=BLOCK):
+    for block, *sums in reading.query(kind.question, model.shard, after=after, upto=upto, block=BLOCK):
         out[block - after // BLOCK] = sums
     return out, last, upto
 
@@ -190,7 +190,7 @@ def _enough(rows: FloatArray) -> int:
 # What theory promises about a served model, from what the service knows and has observed of it.
 
 
-def guarantee(model: Served, points: Rounds, conditions: Checked) -> Guarantee:
+def guarantee(model: ServedModel, points: Rounds, conditions: ConditionReport) -> Guarantee:
     """The bound after so many rounds, if the data refute none of its conditions.
 
     Parameters
@@ -202,7 +202,7 @@ def guarantee(model: Served, points: Rounds, conditions: Checked) -> Guarantee:
     conditions
         What the data say of the conditions.
     """
-    promise = _promised(model, points)
+    promise = _bound_points(model, points)
     if promise.why_not is not None:
         return promise
     if conditions.fails is not None:
@@ -210,9 +210,9 @@ def guarantee(model: Served, points: Rounds, conditions: Checked) -> Guarantee:
     return promise._replace(checked=conditions.holds)
 
 
-def _promised(model: Served, points: Rounds) -> Guarantee:
+def _bound_points(model: ServedModel, points: Rounds) -> Guarantee:
     """What theory says, if all conditions hold."""
     if model.keyed:
-        return Guarantee(why_not="Every key has a learner of its own, with its own rounds; theory speaks of each.")
+        return Guarantee(why_not="Each key has its own learner with its own rounds; the bound applies to each of them.")
     card = model.blueprint.card
     return promised(card.theorem, card.bound, model.blueprint.settings, points)

@@ -1,6 +1,6 @@
 """The part of a log that health checks look at.
 
-What each feedback did: the latest of a log, learnt anew by a twin that begins with nothing.
+What each feedback did: the latest of a log, learnt again by a twin that begins with nothing.
 
 The twin has the settings of the served learner and reads the same records; its weights are seen before and after each
 step. It belongs to whoever asked, so nobody waits for it.
@@ -29,14 +29,14 @@ from smidgen.errors import InvalidRecord, NoWeights, SmidgenError
 from smidgen.features import DenseRows, Encoded, Row
 from smidgen.learners import Feedback, Learner
 from smidgen.learners.pipeline import as_row_decision, unwrap
-from smidgen.service.engine.description import committed
-from smidgen.service.engine.log_reader import EventLog, answered
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.replay import Change, told_to
+from smidgen.service.engine.description import committed_counts
+from smidgen.service.engine.log_reader import EventLog, decode_feedback
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.replay import LearningEvent, as_learner_input
 from smidgen.service.log import codec
 from smidgen.service.log.events import Event
 from smidgen.service.schemas import Code, Finding, Severity
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import Counts, Outcome
 from smidgen.structures import Choice, Clicks, Ranking
 
@@ -176,7 +176,7 @@ TWIN_BYTES, WEIGHTS = 32 << 20, 200_000
 PATIENCE_S = 0.5
 
 
-class Step(NamedTuple):
+class Update(NamedTuple):
     """A feedback that was learnt.
 
     Attributes
@@ -201,7 +201,7 @@ class Step(NamedTuple):
     key: str | None
     kind: str
     value: Any
-    told: Any
+    learner_input: Any
     decision: Decision
     measure: float | None
     moved: float | None
@@ -209,7 +209,7 @@ class Step(NamedTuple):
     scaled: bool
 
 
-class Tracing:
+class UpdateTrace:
     """The latest feedbacks of a model, step by step.
 
     Parameters
@@ -222,20 +222,20 @@ class Tracing:
         Reads the record of a decision's event.
     """
 
-    def __init__(self, reading: Reading, model: Served, recall: Callable[[Event], Decision]) -> None:
+    def __init__(self, reading: StoreReader, model: ServedModel, recall: Callable[[Event], Decision]) -> None:
         self._reading = reading
         self._model = model
         self._recall = recall
         self._twins: dict[str | None, _Twin] = {}
 
-    def steps(self, answers: Sequence[Outcome], versions: int, most: int) -> list[Step]:
+    def steps(self, answers: Sequence[Outcome], versions: int, most: int) -> list[Update]:
         """One for each of these answers, oldest first: the latest ones whose bodies take no more bytes than ``most``.
 
         If they are all that the model has learnt (``versions``), names of records find the columns that they have.
         """
         pairs, end = self._pairs(answers, most), time.monotonic() + PATIENCE_S
         traced, whole = self._traced([row for row, _, _ in pairs]), len(pairs) == versions
-        found: list[Step] = []
+        found: list[Update] = []
         for row, feedback, made in pairs:
             try:
                 twin = self._twin(row.key, whole=whole)
@@ -248,7 +248,7 @@ class Tracing:
         found: list[tuple[Outcome, Event, Event]] = []
         size = 0
         for row in reversed(answers):
-            if row.feedback_seq is None or not self._model.present(row.seq):
+            if row.feedback_seq is None or not self._model.is_current(row.seq):
                 continue
             feedback = self._reading.event(self._model.shard, row.feedback_seq)
             made = self._reading.event(self._model.shard, row.seq)
@@ -265,7 +265,7 @@ class Tracing:
         settings = self._model.blueprint.settings
         try:
             fits = self._model.blueprint.card.size(settings) <= TWIN_BYTES
-        except (AttributeError, LookupError, TypeError, ValueError):  # a guest's card, for settings of another form
+        except (AttributeError, LookupError, TypeError, ValueError):  # a plugin's card, for settings of another form
             fits = False
         return {key for key, _ in Counter(row.key for row in answers).most_common(TWINS)} if fits else set()
 
@@ -274,21 +274,21 @@ class Tracing:
             twin = self._twins[key] = _Twin(self._model.blueprint.learner(key), whole=whole)
         return twin
 
-    def _step(self, twin: _Twin, row: Outcome, feedback: Event, made: Event, traced: bool) -> Step:
+    def _step(self, twin: _Twin, row: Outcome, feedback: Event, made: Event, traced: bool) -> Update:
         sent = codec.read_feedback(feedback.body, feedback.seq)
         told = codec.read_value(sent.learn, feedback.seq)
-        decision = self._recall(made)
+        decision = codec.as_learnt(self._recall(made), sent.row, feedback.seq)
         field, value = next(iter(sent.feedback.items()), ("", None))
         known = self._model.blueprint.loop.kinds
         kind = str(known.get(field, field) if feedback.type == "feedback" else Feedback.REWARD)  # silence is a reward
         blueprint = self._model.blueprint
         if blueprint.shared.names:
-            found, told = told_to(twin.learner, Change(feedback.type, decision, told, sent.places))
+            found, told = as_learner_input(twin.learner, LearningEvent(feedback.type, decision, told, sent.places))
             decision = rows = found or decision
         else:
             rows = as_row_decision(twin.learner, decision)
         moved, weight, scaled = twin.learn(decision, rows, told) if traced else (None, None, False)
-        return Step(row.version or 0, row.key, kind, value, told, rows, row.measure, moved, weight, scaled)
+        return Update(row.version or 0, row.key, kind, value, told, rows, row.measure, moved, weight, scaled)
 
 
 class _Twin:
@@ -327,13 +327,15 @@ def _length(vector: FloatArray) -> float:
 DECISIONS, WITH_FEATURES = 400, 100
 #: How many of the latest learnt feedbacks are looked at (and of the first), and how many of them step by step.
 FEEDBACKS, STEPS = 200, 100
+#: How many of the latest closed decisions, or answers, are searched for a fall.
+DRIFT_ROWS = 900
 #: How many events of the beginning are looked at.
 FIRST_EVENTS = 1_000
 #: How many bytes of features, and of feedback with its decisions, are read at most.
 BYTES = 4 << 20
 
 
-class Beginning(NamedTuple):
+class FirstFeedback(NamedTuple):
     """The first feedbacks that were learnt, and the first decisions.
 
     Attributes
@@ -368,11 +370,11 @@ class Evidence:
         Seconds since 1970: windows are over, or are not.
     """
 
-    def __init__(self, reading: Reading, model: Served, now: float) -> None:
+    def __init__(self, reading: StoreReader, model: ServedModel, now: float) -> None:
         self.reading = reading
         self.model = model
         self.now = now
-        self.counts: Counts = committed(reading, model)
+        self.counts: Counts = committed_counts(reading, model)
         self.loop = model.blueprint.loop
         self.card = model.blueprint.card
         self._log = EventLog(reading)
@@ -393,23 +395,23 @@ class Evidence:
     @cached_property
     def latest(self) -> list[Outcome]:
         """The latest decisions, oldest first."""
-        return [Outcome(*row) for row in self.reading.look("lately", self.model.shard, limit=DECISIONS)][::-1]
+        return [Outcome(*row) for row in self.reading.query("lately", self.model.shard, limit=DECISIONS)][::-1]
 
     @cached_property
     def shown(self) -> list[Outcome]:
         """Those of them that anybody saw."""
-        return [row for row in self.latest if row.went_out]
+        return [row for row in self.latest if row.is_forwarded]
 
     @cached_property
     def ended(self) -> list[Outcome]:
         """The latest decisions that anybody saw and whose window is over, oldest first."""
-        rows = self.reading.look("ended", self.model.shard, now=self.now, limit=DECISIONS)
-        return [row for row in (Outcome(*each) for each in rows) if row.went_out][::-1]
+        rows = self.reading.query("ended", self.model.shard, now=self.now, limit=DECISIONS)
+        return [row for row in (Outcome(*each) for each in rows) if row.is_forwarded][::-1]
 
     @cached_property
     def answers(self) -> list[Outcome]:
         """The latest decisions from which something was learnt, oldest first."""
-        return [Outcome(*row) for row in self.reading.look("answers", self.model.shard, limit=FEEDBACKS)][::-1]
+        return [Outcome(*row) for row in self.reading.query("answers", self.model.shard, limit=FEEDBACKS)][::-1]
 
     @cached_property
     def measures(self) -> list[float]:
@@ -417,13 +419,42 @@ class Evidence:
         return [row.measure for row in self.answers if row.measure is not None]
 
     @cached_property
-    def beginning(self) -> Beginning:
+    def judged(self) -> list[float]:
+        """The latest figures in the order in which a fall is searched for, oldest first.
+
+        Without ``default_reward``, answers count as they came. With it, a decision counts once its window is over, in
+        the order of decisions, so that a burst of ``expired`` and the first window change nothing: answers that came
+        early wait for the decisions made at the same time. Decisions without feedback count by the present default.
+        Left out are decisions with another window than the present one, and those without feedback whose window met a
+        pause of the log: nobody could report then.
+        """
+        window, default = self.model.blueprint.terms.window_s, self.model.blueprint.terms.default_reward
+        if default is None:
+            found = self.reading.query("answers", self.model.shard, limit=DRIFT_ROWS)
+        else:
+            found = self.reading.query("ended", self.model.shard, now=self.now, limit=DRIFT_ROWS)
+        rows = [row for row in (Outcome(*each) for each in found[::-1]) if row.is_forwarded]
+        alike = [row for row in rows if abs(row.expires_at - row.at - window) <= 1e-3 + 1e-9 * window]
+        if default is None:
+            return [row.measure for row in alike if row.measure is not None and not row.is_unanswered]
+        pauses = _pauses(rows, self.now, window)
+        values = []
+        for row in alike:
+            if row.is_unanswered and any(begin < row.expires_at and end > row.at for begin, end in pauses):
+                continue
+            value = default if row.is_unanswered else row.measure
+            if value is not None:
+                values.append(value)
+        return values
+
+    @cached_property
+    def beginning(self) -> FirstFeedback:
         """How it began."""
         shard = self.model.shard
-        learnt = self.reading.look("learnt_blocks", shard, after=0, upto=FEEDBACKS, block=FEEDBACKS)
-        made = self.reading.look("made_blocks", shard, after=0, upto=FIRST_EVENTS, block=FIRST_EVENTS)
+        learnt = self.reading.query("learnt_blocks", shard, after=0, upto=FEEDBACKS, block=FEEDBACKS)
+        made = self.reading.query("made_blocks", shard, after=0, upto=FIRST_EVENTS, block=FIRST_EVENTS)
         _, _, measured, total, squares, *_ = learnt[0] if learnt else (0,) * 8
-        return Beginning(int(measured), float(total), float(squares), int(made[0][2]) if made else 0)
+        return FirstFeedback(int(measured), float(total), float(squares), int(made[0][2]) if made else 0)
 
     @cached_property
     def decisions(self) -> list[Decision]:
@@ -451,18 +482,20 @@ class Evidence:
     def column(self, index: int) -> str:
         """What a column is called: by its name, or as the loop calls what has none."""
         names, hashed = self.model.blueprint.names, self.model.hashed
-        called = hashed.called(index) if hashed is not None else None
+        called = hashed.label(index) if hashed is not None else None
         return names[index] if names is not None else called or self.loop.weight_name(index)
 
     @cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[Update]:
         """The latest feedbacks, each with what it did to a twin of the learner, oldest first."""
-        return Tracing(self.reading, self.model, self._recall).steps(self.answers[-STEPS:], self.counts.version, BYTES)
+        return UpdateTrace(self.reading, self.model, self._recall).steps(
+            self.answers[-STEPS:], self.counts.version, BYTES
+        )
 
     def _recall(self, event: Event) -> Decision:
         """A decision's record, read once."""
         if (made := self._made.get(event.seq)) is None:
-            made = self._made[event.seq] = self._log.made(self.model, event)
+            made = self._made[event.seq] = self._log.record_of(self.model, event)
         return made
 
     @cached_property
@@ -473,6 +506,25 @@ class Evidence:
         return heard or Counter({usual: 0} if usual is not None else {})
 
 
+#: A pause is this share of a window without an event, and this many times as long as the usual time between two.
+PAUSE_SHARE, PAUSE_TIMES = 0.25, 20.0
+
+
+def _pauses(rows: Sequence[Outcome], now: float, window: float) -> list[tuple[float, float]]:
+    """Return the times in which nothing was decided and nothing reported: begin and end of each."""
+    times = (
+        {row.at for row in rows}
+        | {row.answered_at for row in rows if row.answered_at and not row.is_unanswered}
+        | {now}
+    )
+    moments = np.sort(np.array(list(times)))
+    gaps = np.diff(moments)
+    if not len(gaps):
+        return []
+    long = np.flatnonzero(gaps > max(PAUSE_SHARE * window, PAUSE_TIMES * float(np.median(gaps))))
+    return [(float(moments[i]), float(moments[i + 1])) for i in long]
+
+
 # The latest lists that a rank model has shown, and those that were clicked: so many and no more, from its log.
 
 #: How many of the latest lists are looked at, and how many of the latest answered ones.
@@ -481,14 +533,14 @@ SHOWN, ANSWERED = 400, 2_000
 LIST_BYTES = 16 << 20
 
 
-class Clicked(NamedTuple):
+class ClickedRanking(NamedTuple):
     """A list and the clicks on it."""
 
     decision: Decision
     clicks: Clicks
 
 
-class Lists:
+class RecentRankings:
     """Reads the lists of a model.
 
     Parameters
@@ -499,7 +551,7 @@ class Lists:
         The model, of the loop rank, or one shard of it.
     """
 
-    def __init__(self, reading: Reading, model: Served) -> None:
+    def __init__(self, reading: StoreReader, model: ServedModel) -> None:
         self._reading = reading
         self._model = model
         self._log = EventLog(reading)
@@ -507,20 +559,20 @@ class Lists:
 
     def shown(self, most: int = SHOWN) -> list[Decision]:
         """The latest lists that anybody saw, the latest first."""
-        rows = (Outcome(*row) for row in self._reading.look("lately", self._model.shard, limit=-(-most // self._of)))
-        return [decision for _, decision in self._decisions(row for row in rows if row.went_out)]
+        rows = (Outcome(*row) for row in self._reading.query("lately", self._model.shard, limit=-(-most // self._of)))
+        return [decision for _, decision in self._decisions(row for row in rows if row.is_forwarded)]
 
-    def clicked(self, most: int = ANSWERED) -> list[Clicked]:
+    def clicked(self, most: int = ANSWERED) -> list[ClickedRanking]:
         """The latest lists that were answered with clicks, perhaps with none, and learnt from; the latest first."""
-        rows = (Outcome(*row) for row in self._reading.look("answers", self._model.shard, limit=-(-most // self._of)))
-        found: list[Clicked] = []
+        rows = (Outcome(*row) for row in self._reading.query("answers", self._model.shard, limit=-(-most // self._of)))
+        found: list[ClickedRanking] = []
         for row, decision in self._decisions(rows):
             event = self._event(row.feedback_seq)
             if event is None or event.type != "feedback":
                 continue
-            told = answered(event).learn
+            told = decode_feedback(event).learn
             if isinstance(told, Clicks):
-                found.append(Clicked(decision, told))
+                found.append(ClickedRanking(decision, told))
         return found
 
     def _decisions(self, rows: Iterable[Outcome]) -> Iterator[tuple[Outcome, Decision]]:
@@ -533,7 +585,7 @@ class Lists:
             if size > LIST_BYTES // self._of:
                 return
             try:
-                yield row, self._log.made(self._model, event)
+                yield row, self._log.record_of(self._model, event)
             except SmidgenError:  # of settings that are not known any more
                 continue
 
@@ -556,10 +608,10 @@ class Check(ABC):
     code: ClassVar[Code]
 
     @abstractmethod
-    def look(self, evidence: Evidence) -> Finding | None:
+    def run(self, evidence: Evidence) -> Finding | None:
         """What is found, or None."""
 
-    def found(
+    def finding(
         self, severity: Severity, message: str, hint: str, figures: dict[str, float | int | str | None]
     ) -> Finding:
         """A finding: what is so, with the figure in the words; the way out; the figures for programs."""

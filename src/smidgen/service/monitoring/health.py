@@ -3,7 +3,7 @@
 The conditions of a model's theorem, as far as its data can tell: which were checked, and which one fails.
 
 A bound is a promise under conditions. Those that the log can refute are looked at here; a bound is drawn only if none
-of them fails. What no log can show (that losses are convex, say) stands beside the bound as an assumption.
+of them fails. What no log can show (that losses are convex, say) stands next to the bound as an assumption.
 
 A model's health: what its log says of it, in findings, the worst first.
 
@@ -27,11 +27,11 @@ import numpy as np
 from smidgen.decision import FloatArray
 from smidgen.errors import SmidgenError
 from smidgen.learners import Feedback
-from smidgen.service.engine.model import Served
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.monitoring import checks_data, checks_feedback, checks_learning
-from smidgen.service.monitoring.evidence import Check, Evidence, Step, percent
+from smidgen.service.monitoring.evidence import Check, Evidence, Update, percent
 from smidgen.service.schemas import Code, Finding, Severity
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 from smidgen.structures import Choice, Clicks, Ranking
 
 # Feedback as comparisons: what was better, less what was shown, and whether one taste agrees with all of them.
@@ -42,9 +42,9 @@ EPOCHS = 100
 NUMBERS = 2_000_000
 
 
-def compared(step: Step) -> FloatArray | None:
+def feature_difference(step: Update) -> FloatArray | None:
     """φ(better) − φ(shown) of a feedback; None where nothing is compared."""
-    context, shown, told = step.decision.context, step.decision.action, step.told
+    context, shown, told = step.decision.context, step.decision.action, step.learner_input
     if not isinstance(context, Ranking | Choice) or isinstance(told, float):
         return None
     if isinstance(shown, tuple):  # two were shown, and the index of the better one came back
@@ -55,7 +55,7 @@ def compared(step: Step) -> FloatArray | None:
     return difference
 
 
-def agreeing(differences: Sequence[FloatArray]) -> bool | None:
+def is_separable(differences: Sequence[FloatArray]) -> bool | None:
     """Whether some weights w have w·Δ > 0 for all of them; None if none was found and that says nothing.
 
     The perceptron finds such weights if there are any, after at most (R/margin)² mistakes (Novikoff 1962). After so
@@ -65,9 +65,11 @@ def agreeing(differences: Sequence[FloatArray]) -> bool | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from smidgen.service.monitoring.health import agreeing
-    >>> agreeing([np.array([1.0, 0.0]), np.array([1.0, 1.0])]), agreeing([np.array([1.0, 0.0]), np.array([-1.0, 0.0])])
-    (True, False)
+    >>> from smidgen.service.monitoring.health import is_separable
+    >>> is_separable([np.array([1.0, 0.0]), np.array([1.0, 1.0])])
+    True
+    >>> is_separable([np.array([1.0, 0.0]), np.array([-1.0, 0.0])])
+    False
     """
     given = [each for each in differences if each.any()]
     if not given:
@@ -93,7 +95,7 @@ def agreeing(differences: Sequence[FloatArray]) -> bool | None:
 SILENT_SHARE = 0.05
 
 
-class Checked(NamedTuple):
+class ConditionReport(NamedTuple):
     """What the data say.
 
     Attributes
@@ -108,53 +110,59 @@ class Checked(NamedTuple):
     holds: str = ""
 
 
-def checked(evidence: Evidence, findings: Sequence[Finding]) -> Checked:
+def check_conditions(evidence: Evidence, findings: Sequence[Finding]) -> ConditionReport:
     """Look at the conditions that data can refute."""
     if evidence.card.theorem is None or not evidence.answers:
-        return Checked()
+        return ConditionReport()
     n = len(evidence.steps)
     found = {finding.code: finding for finding in findings}
     for code in ("nothing_to_learn", "out_of_bound", "contradiction"):
         if code in found:
-            return Checked(fails=f"A condition of the theorem fails. {found[code].message}")
+            return ConditionReport(fails=f"A condition of the theorem does not hold. {found[code].message}")
     if (silence := _silence(evidence)) is not None:
-        return Checked(fails=silence)
+        return ConditionReport(fails=silence)
     if (scaled := sum(step.scaled for step in evidence.steps)) > 0:
-        return Checked(fails=f"The theorem is for steps on features as they come; {scaled} of {n} were scaled down.")
-    held = [f"no number beyond its bound in the last {n} feedbacks", "no silence to speak of"]
+        return ConditionReport(
+            fails=f"The theorem requires features that are not rescaled; {scaled} of {n} were scaled down."
+        )
+    held = [f"no number above its bound in the last {n} feedbacks", "almost no missing feedback"]
     if evidence.kinds.keys() & {Feedback.BETTER, Feedback.CLICKS}:
         if evidence.kinds.get(Feedback.CLICKS):
-            return Checked(fails="The theorem is for corrections; clicks are none: nobody clicks what he has not seen.")
+            return ConditionReport(
+                fails="The theorem is for corrections, and clicks are not: users click only what they have seen."
+            )
         agree = _one_taste(evidence)
         if agree is None:
-            return Checked(fails="Whether one taste agrees with all answers could not be checked: too many features.")
-        if not agree:
-            return Checked(
-                fails=f"Feedback without slack is a condition, and no one taste agrees with all of the last {n}."
+            return ConditionReport(
+                fails="Whether one weight vector agrees with all feedback could not be checked: too many features."
             )
-        held[0] = f"one taste agrees with all of the last {n} answers"
-    return Checked(holds=f"Checked on the data: {', '.join(held)}.")
+        if not agree:
+            return ConditionReport(
+                fails=f"The theorem requires feedback without slack, and no weights agree with all of the last {n}."
+            )
+        held[0] = f"one weight vector agrees with all of the last {n} feedbacks"
+    return ConditionReport(holds=f"Checked on the data: {', '.join(held)}.")
 
 
 def _silence(evidence: Evidence) -> str | None:
     rows = evidence.ended
-    silent = sum(row.silent for row in rows)
+    silent = sum(row.is_unanswered for row in rows)
     if not rows or silent < SILENT_SHARE * len(rows) or silent == 0:
         return None
     share = percent(silent / len(rows))
-    return f"The theorem counts every round, and {share} of the last {len(rows)} decisions were never answered."
+    return f"The theorem counts every round, and {share} of the last {len(rows)} decisions got no feedback."
 
 
 def _one_taste(evidence: Evidence) -> bool | None:
     differences = []
     for step in evidence.steps:
         try:
-            difference = compared(step)
+            difference = feature_difference(step)
         except SmidgenError:
             continue
         if difference is not None:
             differences.append(difference)
-    return agreeing(differences)
+    return is_separable(differences)
 
 
 #: For so many seconds what was found holds, if nothing has happened since: windows end.
@@ -180,7 +188,7 @@ class Report(NamedTuple):
     """
 
     findings: list[Finding]
-    conditions: Checked
+    conditions: ConditionReport
 
     @property
     def worst(self) -> Severity | None:
@@ -203,19 +211,19 @@ def _defined(module: ModuleType) -> list[type[Check]]:
 CHECKS = checks()
 
 
-def diagnose(reading: Reading, model: Served, now: float) -> Report:
+def diagnose(reading: StoreReader, model: ServedModel, now: float) -> Report:
     """Look for everything once; of checks with one code the first that finds something speaks."""
     evidence = Evidence(reading, model, now)
     first: dict[Code, Finding] = {}
     for check in CHECKS:
-        if check.code not in first and (finding := check.look(evidence)) is not None:
+        if check.code not in first and (finding := check.run(evidence)) is not None:
             first[check.code] = finding
     found = list(first.values())
     found.sort(key=_rank)
-    return Report(found, checked(evidence, found))
+    return Report(found, check_conditions(evidence, found))
 
 
-def together(reports: Sequence[Report]) -> Report:
+def combine_reports(reports: Sequence[Report]) -> Report:
     """What was found about the shards of a model: each code once, the worst of them, with how many shards have it."""
     if len(reports) == 1:
         return reports[0]
@@ -248,21 +256,21 @@ class Health:
         self._known: dict[int, _Known] = {}
         self._locks: dict[int, threading.Lock] = {}
 
-    def of(self, reading: Reading, model: Served, now: float) -> Report:
-        """The report of a model, made anew if need be; one with several shards is judged shard by shard."""
-        return together([self._of(reading, part, now) for part in model.parts])
+    def of(self, reading: StoreReader, model: ServedModel, now: float) -> Report:
+        """The report of a model, made again if need be; one with several shards is judged shard by shard."""
+        return combine_reports([self._of(reading, part, now) for part in model.parts])
 
-    def _of(self, reading: Reading, model: Served, now: float) -> Report:
+    def _of(self, reading: StoreReader, model: ServedModel, now: float) -> Report:
         """The same of one shard; while somebody is at it, others have the last one."""
         lock, known = self._locks.setdefault(model.shard, threading.Lock()), self._known.get(model.shard)
         if not lock.acquire(blocking=known is None) and known is not None:
             return known.report
         try:
-            return self._judged(reading, model, now)
+            return self._diagnose(reading, model, now)
         finally:
             lock.release()
 
-    def _judged(self, reading: Reading, model: Served, now: float) -> Report:
+    def _diagnose(self, reading: StoreReader, model: ServedModel, now: float) -> Report:
         known, counts, began = self._known.get(model.shard), reading.counts(model.shard), time.monotonic()
         seq = counts.seq if counts is not None else 0
         if known is not None:
@@ -274,8 +282,8 @@ class Health:
         self._known[model.shard] = _Known(seq, ended, ended - began, report)
         return report
 
-    def figures(self, reading: Reading, models: Iterable[Served], now: float) -> list[tuple[str, Finding]]:
-        """Models and what was found about them: those that were judged longest ago anew, as far as the time goes.
+    def figures(self, reading: StoreReader, models: Iterable[ServedModel], now: float) -> list[tuple[str, Finding]]:
+        """Models and what was found about them: those that were judged longest ago again, as far as the time goes.
 
         A service with very many models is judged round by round; archived ones are not.
         """
@@ -286,20 +294,20 @@ class Health:
                 break
             if not self._idle(reading, part, began):
                 self._of(reading, part, now)
-        return [(model.name, finding) for model in living if self.looked(model) for finding in self._found(model)]
+        return [(model.name, finding) for model in living if self.is_judged(model) for finding in self._found(model)]
 
-    def _found(self, model: Served) -> list[Finding]:
-        return together([self._known[part.shard].report for part in model.parts]).findings
+    def _found(self, model: ServedModel) -> list[Finding]:
+        return combine_reports([self._known[part.shard].report for part in model.parts]).findings
 
-    def looked(self, model: Served) -> bool:
+    def is_judged(self, model: ServedModel) -> bool:
         """Whether the model has been judged; an archived one need not be."""
         return model.archived_at is not None or all(part.shard in self._known for part in model.parts)
 
-    def _idle(self, reading: Reading, model: Served, now: float) -> bool:
+    def _idle(self, reading: StoreReader, model: ServedModel, now: float) -> bool:
         """Whether nothing has happened to the model since it was judged, not long ago."""
         known, counts = self._known.get(model.shard), reading.counts(model.shard)
         return known is not None and counts is not None and known.seq == counts.seq and known.at > now - IDLE_S
 
-    def _judged_at(self, model: Served) -> float:
+    def _judged_at(self, model: ServedModel) -> float:
         known = self._known.get(model.shard)
         return known.at if known is not None else -math.inf

@@ -13,12 +13,12 @@ import numpy as np
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.evaluate import examination
 from smidgen.learners import Feedback
-from smidgen.service.engine.description import all_committed
-from smidgen.service.engine.model import Served
+from smidgen.service.engine.description import all_committed_counts
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.loops.estimates import FEW, mean_of
-from smidgen.service.monitoring.evidence import Clicked, Lists
+from smidgen.service.monitoring.evidence import ClickedRanking, RecentRankings
 from smidgen.service.schemas import ExaminationReply, PerturbationReply
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 
 # How far people look: the examination curve of a rank model, from the latest lists that were clicked.
 
@@ -28,14 +28,16 @@ PLACES = 10
 CLICKED = 30
 
 
-class Examined(NamedTuple):
+class ExaminationCurve(NamedTuple):
     """The curve, or why there is none."""
 
     curve: ExaminationReply | None
     why_not: str | None = None
 
 
-def examined(shown: Sequence[Decision], lists: Sequence[Clicked], settings: Mapping[str, Any]) -> Examined:
+def examination_curve(
+    shown: Sequence[Decision], lists: Sequence[ClickedRanking], settings: Mapping[str, Any]
+) -> ExaminationCurve:
     """The curve with its interval, as far as the clicks tell it; else the reason in words.
 
     Parameters
@@ -48,31 +50,36 @@ def examined(shown: Sequence[Decision], lists: Sequence[Clicked], settings: Mapp
         Those of its learner.
     """
     if any(each.log_propensity is None or each.scores is None for each in (*shown, *(one.decision for one in lists))):
-        return Examined(
+        return ExaminationCurve(
             None,
-            "This learner does not draw its lists by chances that are known, so clicks cannot tell how far people look "
-            "from how good things are. Others can: the one, say, that a model without a learner gets.",
+            "This learner does not draw its rankings with known probabilities, so position bias cannot be "
+            "separated from "
+            'relevance. The recommended learner can: create the model without "learner".',
         )
     if settings.get("alternate") is False:
-        return Examined(
+        return ExaminationCurve(
             None,
-            "Pairs are fixed, (1, 2), (3, 4), …: nothing relates places 2 and 3. Make the model with "
+            "Pairs are fixed, (1, 2), (3, 4), …: positions 2 and 3 are never compared. Create the model with "
             '"alternate": true in params.',
         )
     if not lists:
-        return Examined(None, "No clicks have been learnt yet: how far people look comes from clicks on lists.")
+        return ExaminationCurve(None, "No clicks yet: position bias is estimated from clicks on rankings.")
     swap = float(settings.get("swap", 0.5))
     if swap in (0.0, 1.0):
-        return Examined(None, f"Pairs are swapped with probability {swap:g}: only swaps by chance can tell.")
+        return ExaminationCurve(
+            None, f"Pairs are swapped with probability {swap:g}: position bias needs a probability below 1."
+        )
     hits = sum(len(each.clicks) > 0 for each in lists)
     if hits < CLICKED:
-        return Examined(None, f"{hits} of the last {len(lists)} answered lists had a click; it takes {CLICKED}.")
+        return ExaminationCurve(
+            None, f"{hits} of the last {len(lists)} rankings with feedback had a click; {CLICKED} are needed."
+        )
     places = max(2, min(PLACES, max(len(each.decision.action) for each in lists)))
     found = examination(lists, places=places, swap=swap)
     known = int(np.isfinite(found.read + found.low + found.high).sum())
     if known < 2:
-        return Examined(None, "No clicks came from places that were exchanged: more clicks will tell.")
-    return Examined(
+        return ExaminationCurve(None, "No clicks at exchanged positions yet: more clicks are needed.")
+    return ExaminationCurve(
         ExaminationReply(
             places=list(range(1, known + 1)),
             value=found.read[:known].tolist(),
@@ -90,8 +97,8 @@ def examined(shown: Sequence[Decision], lists: Sequence[Clicked], settings: Mapp
 MOST = 10.0
 
 
-def perturbing(
-    shown: Sequence[Decision], clicked: Sequence[Clicked], curve: ExaminationReply | None, *, clicks: bool
+def perturbation_report(
+    shown: Sequence[Decision], clicked: Sequence[ClickedRanking], curve: ExaminationReply | None, *, clicks: bool
 ) -> PerturbationReply | None:
     """Figures and a sentence; None as long as nothing was shown.
 
@@ -160,7 +167,7 @@ def _gains(scores: FloatArray) -> FloatArray:
     return (scores - low) / (high - low) if high > low and math.isfinite(high - low) else np.zeros(len(scores))
 
 
-def _clicks(clicked: Sequence[Clicked], curve: ExaminationReply | None) -> dict[str, float | int | None]:
+def _clicks(clicked: Sequence[ClickedRanking], curve: ExaminationReply | None) -> dict[str, float | int | None]:
     """Clicks per list, and how many more the best guess would have had, page by page, by the examination curve.
 
     A click at place k stands for read[k']/read[k] clicks at the place k' that the best guess would have given the
@@ -177,7 +184,7 @@ def _clicks(clicked: Sequence[Clicked], curve: ExaminationReply | None) -> dict[
     return told | {"lost": value, "lost_low": low, "lost_high": high}
 
 
-def _lost(each: Clicked, read: FloatArray) -> float:
+def _lost(each: ClickedRanking, read: FloatArray) -> float:
     """How many more clicks the best guess would have had on one list."""
     documents, last = each.clicks.documents, len(read) - 1
     here = read[np.minimum(_places(np.asarray(each.decision.action))[documents], last)]
@@ -188,18 +195,18 @@ def _lost(each: Clicked, read: FloatArray) -> float:
 def _sentence(figures: dict[str, float | int | None], *, clicks: bool) -> str:
     lists, differs = figures["lists"], figures["differs"] or 0.0
     if differs == 0.0:
-        told = f"All of the last {lists} lists were the best guess: nothing is perturbed, and nothing lost by trying. "
-        end = "But then clicks cannot tell merit from place." if clicks else "Where people edit lists that is right."
+        told = f"All of the last {lists} rankings were the best guess: no randomization and no cost. "
+        end = "Clicks then mix relevance with position." if clicks else "For corrected rankings this is fine."
         return told + end
     told = (
-        f"{differs:.0%} of the last {lists} lists differed from the best guess within the first {PLACES} places; a "
-        f"document stood {figures['displacement']:.1f} places from where the best guess has it."
+        f"{differs:.0%} of the last {lists} rankings differed from the best guess in the first {PLACES} positions; a "
+        f"document was {figures['displacement']:.1f} positions from its place in the best guess."
     )
     if figures["worth"] is not None:
-        told += f" By the model's own scores these lists were worth {figures['worth']:.1%} of the best guess."
+        told += f" By the model's own scores these rankings have {figures['worth']:.1%} of the value of the best guess."
     if figures["lost"] is not None:
         told += (
-            f" By {figures['clicked_lists']} clicked lists and how far people look, the best guess would have had "
+            f" By {figures['clicked_lists']} clicked rankings and the position bias, the best guess would have had "
             f"{figures['lost']:+.3f} clicks per list ({figures['lost_low']:+.3f} to {figures['lost_high']:+.3f}); "
             f"there were {figures['clicks']:.2f}."
         )
@@ -212,7 +219,7 @@ def _sentence(figures: dict[str, float | int | None], *, clicks: bool) -> str:
 REST = 5.0
 
 
-class Look(NamedTuple):
+class BiasReport(NamedTuple):
     """What the lists of a model say.
 
     Attributes
@@ -224,48 +231,48 @@ class Look(NamedTuple):
     """
 
     perturbation: PerturbationReply | None
-    examination: Examined
+    examination: ExaminationCurve
 
 
-class _Looked(NamedTuple):
+class _CachedReport(NamedTuple):
     seq: int
     at: float
     took: float
-    look: Look
+    look: BiasReport
 
 
-class Looking:
+class BiasCache:
     """The looks at all models that somebody has asked for; one at a time is taken of each."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Looked] = {}
+        self._known: dict[int, _CachedReport] = {}
         self._locks: dict[int, threading.Lock] = {}
 
-    def at(self, reading: Reading, model: Served) -> Look:
+    def get(self, reading: StoreReader, model: ServedModel) -> BiasReport:
         """The last look, or a new one if the log has grown and the last is old enough for what it cost."""
         lock, known = self._locks.setdefault(model.shard, threading.Lock()), self._known.get(model.shard)
         if not lock.acquire(blocking=known is None) and known is not None:
             return known.look
         try:
-            return self._taken(reading, model)
+            return self._measure(reading, model)
         finally:
             lock.release()
 
-    def _taken(self, reading: Reading, model: Served) -> Look:
+    def _measure(self, reading: StoreReader, model: ServedModel) -> BiasReport:
         known, began = self._known.get(model.shard), time.monotonic()
-        seq = all_committed(reading, model).seq
+        seq = all_committed_counts(reading, model).seq
         if known is not None and (seq == known.seq or began - known.at < REST * known.took):
             return known.look
-        look = taken(reading, model)
+        look = measure(reading, model)
         ended = time.monotonic()
-        self._known[model.shard] = _Looked(seq, ended, ended - began, look)
+        self._known[model.shard] = _CachedReport(seq, ended, ended - began, look)
         return look
 
 
-def taken(reading: Reading, model: Served) -> Look:
+def measure(reading: StoreReader, model: ServedModel) -> BiasReport:
     """Look once."""
-    lists, blueprint = [Lists(reading, part) for part in model.parts], model.blueprint
+    lists, blueprint = [RecentRankings(reading, part) for part in model.parts], model.blueprint
     shown, clicked = [each for one in lists for each in one.shown()], [each for one in lists for each in one.clicked()]
-    found = examined(shown, clicked, blueprint.settings)
+    found = examination_curve(shown, clicked, blueprint.settings)
     clicks = blueprint.feedback == Feedback.CLICKS
-    return Look(perturbing(shown, clicked, found.curve, clicks=clicks), found)
+    return BiasReport(perturbation_report(shown, clicked, found.curve, clicks=clicks), found)

@@ -1,4 +1,4 @@
-"""Decisions told to people: one line each in the list, and the whole story as sentences."""
+"""Decisions in words: one line each in the list, and the story of one decision in sentences."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from itertools import islice
 from typing import Any
 
 from smidgen.learners import learners
-from smidgen.service.engine.description import committed
+from smidgen.service.engine.description import committed_counts
 from smidgen.service.engine.log_reader import DecisionEvent, EventLog
-from smidgen.service.engine.model import Served
-from smidgen.service.engine.replay import Undone, undone
-from smidgen.service.engine.stories import find_decision, retractions, tell
-from smidgen.service.errors import BadRequest
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.replay import UndoneVersions, read_undone
+from smidgen.service.engine.stories import find_decision, retractions, story_of
+from smidgen.service.errors import BadRequest, json_text
 from smidgen.service.log.events import Event, stamp
-from smidgen.service.loops.base import Offered
+from smidgen.service.loops.base import FeedbackForm
 from smidgen.service.storage.records import DecisionRow
 
 
 def recent(
-    log: EventLog, whole: Served, now: float, before: str = "0", limit: int = 12
+    log: EventLog, whole: ServedModel, now: float, before: str = "0", limit: int = 12
 ) -> tuple[list[dict[str, Any]], str]:
     """The latest decisions before an event of each shard ("0": all of them), newest first; and where to go on."""
     ends = _ends(log, whole, before)
     rows = [
-        [DecisionRow(*row) for row in log.reading.look("latest", part.shard, before=end, limit=limit)]
+        [DecisionRow(*row) for row in log.reading.query("latest", part.shard, before=end, limit=limit)]
         for part, end in zip(whole.parts, ends, strict=True)
     ]
     shards, out = {part.shard: part for part in whole.parts}, []
-    gone = {shard: undone(log.reading, shard) for shard in shards}
+    gone = {shard: read_undone(log.reading, shard) for shard in shards}
     back = {shard: retractions(log.reading, shard, gone[shard]) for shard in shards}
     for row in islice(heapq.merge(*rows, key=_made, reverse=True), limit):
         model = shards[row.shard]
         ends[model.part] = row.seq
         event = log.decision(model, row.seq)
         heard = row.feedback_seq is not None and row.beside is None
-        answer = log.answered(model, row.feedback_seq or 0) if heard else None
+        answer = log.feedback(model, row.feedback_seq or 0) if heard else None
         out.append(
             {
                 "decision": row.id,
@@ -44,26 +44,28 @@ def recent(
                 "key": event.key,
                 "made_at": stamp(event.at),
                 "explored": row.explored,
-                "answer": model.blueprint.loop.brief(event.reply),
+                "answer": model.blueprint.loop.short_text(event.reply),
                 "feedback": _feedback(model, answer.feedback) if answer is not None else None,
-                "status": _beside(row) or _state(row, now, gone[row.shard], back[row.shard]),
+                "status": _follower_text(row) or _state(row, now, gone[row.shard], back[row.shard]),
                 "lag_s": answer.at - event.at if answer is not None else None,
                 "learnt_version": row.version,
                 "measure": row.measure,
                 "position": row.position,
-                **model.in_shard,
+                **model.shard_suffix,
             }
         )
     return out, ".".join(map(str, ends))
 
 
-def _ends(log: EventLog, model: Served, before: str) -> list[int]:
+def _ends(log: EventLog, model: ServedModel, before: str) -> list[int]:
     """The events before which decisions are wanted, shard by shard."""
     if before == "0":
-        return [committed(log.reading, part).seq + 1 for part in model.parts]
+        return [committed_counts(log.reading, part).seq + 1 for part in model.parts]
     said = before.split(".")
     if len(said) != len(model.parts) or not all(each.isascii() and each.isdigit() and len(each) < 19 for each in said):
-        raise BadRequest(f"before is {before!r}", f"give {len(model.parts)} whole numbers with dots between, or 0")
+        raise BadRequest(
+            f"before is {json_text(before)}", f"send {len(model.parts)} whole numbers separated by dots, or 0"
+        )
     return [int(each) for each in said]
 
 
@@ -72,16 +74,16 @@ def _made(row: DecisionRow) -> str:
     return row.id[:10]
 
 
-def sentences(
-    log: EventLog, models: Mapping[int, Served], id: str, allowed: str | None, now: float
+def story_sentences(
+    log: EventLog, models: Mapping[int, ServedModel], id: str, allowed: str | None, now: float
 ) -> list[dict[str, str]]:
     """A decision from beginning to end: when, and what happened."""
     row, model = find_decision(log, models, id, allowed)
-    story = tell(log, models, id, allowed, now)
+    story = story_of(log, models, id, allowed, now)
     event = log.decision(model, row.seq)
     lines = [
-        {"at": story.made_at, "text": _asked(model, event, story.key)},
-        {"at": story.made_at, "text": _decided(model, event)},
+        {"at": story.made_at, "text": _request_sentence(model, event, story.key)},
+        {"at": story.made_at, "text": _decision_sentence(model, event)},
     ]
     if (how := _chance(event)) is not None:
         lines.append({"at": story.made_at, "text": how})
@@ -89,38 +91,46 @@ def sentences(
         text = "The feedback was retracted: what the model learned from it is undone."
         lines.append({"at": story.retracted_at, "text": text})
     if story.feedback_at is not None and row.feedback_seq is not None:
-        answer = log.answered(model, row.feedback_seq)
+        answer = log.feedback(model, row.feedback_seq)
         lag = duration(answer.at - event.at)
         did = _feedback(model, answer.feedback)
-        told = f"Nobody answered: {did}." if row.status in ("expired", "refused") else _reacted(did, row.position, lag)
+        told = (
+            f"No feedback came: {did}."
+            if row.status in ("expired", "refused")
+            else _feedback_sentence(did, row.position, lag)
+        )
         lines.append({"at": story.feedback_at, "text": told})
     if row.beside is not None:
-        taught = f"; it was taught what came of that, at version {row.version}" if row.version is not None else ""
-        text = f"Nobody saw it: it was made beside decision {row.beside}, which was shown in its place{taught}."
+        taught = (
+            f" It learned from the feedback on that decision, at version {row.version}."
+            if row.version is not None
+            else ""
+        )
+        text = f"It was not shown: a shadow or challenger made it, and decision {row.beside} was shown.{taught}"
         return [*lines, {"at": story.made_at, "text": text}]
     at = story.feedback_at or stamp(min(now, row.expires_at))
     if row.status is not None:
         text = _outcome(story, row)
     elif story.learnt_version is not None:
-        text = f"A rollback undid the retraction of its feedback: it counts again (version {story.learnt_version:,})."
+        text = f"A rollback undid the retraction: the feedback counts again (version {story.learnt_version:,})."
     else:
         text = _open(model, row, now, story.retracted_at is not None)
     return [*lines, {"at": at, "text": text}]
 
 
-def offered(log: EventLog, models: Mapping[int, Served], id: str, allowed: str | None) -> Offered:
+def feedback_form(log: EventLog, models: Mapping[int, ServedModel], id: str, allowed: str | None) -> FeedbackForm:
     """What a person may answer by hand to a decision."""
     row, model = find_decision(log, models, id, allowed)
     event, blueprint = log.decision(model, row.seq), model.blueprint
-    return blueprint.loop.offered(learners[blueprint.kind], event.reply, event.ids)
+    return blueprint.loop.feedback_form(learners[blueprint.kind], event.reply, event.ids)
 
 
-def _feedback(model: Served, feedback: dict[str, Any]) -> str:
+def _feedback(model: ServedModel, feedback: dict[str, Any]) -> str:
     """What the user did, in a few words."""
     ((field, value),) = feedback.items()
     if field == "default_reward":
-        return f"silence counts as a reward of {value:.4g}"
-    return model.blueprint.loop.reacted(field, value)
+        return f"missing feedback counts as a reward of {value:.4g}"
+    return model.blueprint.loop.feedback_text(field, value)
 
 
 def duration(seconds: float) -> str:
@@ -140,14 +150,14 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2g} seconds" if seconds < 10.0 else f"{seconds:.0f} seconds"
 
 
-def _beside(row: DecisionRow) -> str | None:
+def _follower_text(row: DecisionRow) -> str | None:
     """What is said of a decision that was never shown because another model's was."""
     if row.beside is None:
         return None
-    return "beside, taught" if row.version is not None else "beside"
+    return "shadow, learned" if row.version is not None else "shadow"
 
 
-def _state(row: DecisionRow, now: float, gone: Undone, back: Mapping[str, Event]) -> str:
+def _state(row: DecisionRow, now: float, gone: UndoneVersions, back: Mapping[str, Event]) -> str:
     """What became of a decision, in a word or two."""
     if row.status is not None:
         return "rolled back" if row.version is not None and row.version in gone else row.status
@@ -161,64 +171,73 @@ def _state(row: DecisionRow, now: float, gone: Undone, back: Mapping[str, Event]
     return "unanswered" if over else "waiting"
 
 
-def _open(model: Served, row: DecisionRow, now: float, retracted: bool) -> str:
+def _open(model: ServedModel, row: DecisionRow, now: float, retracted: bool) -> str:
     """What is still to come for a decision without an answer, or that nothing is."""
     left, silence = row.expires_at - now, model.blueprint.terms.default_reward
     if row.forwarded is False:
-        return "It was dropped. Nobody sees what is dropped, so no answer is waited for."
+        return "It was dropped. Dropped items are not shown, so no feedback is expected."
     if not row.shown:
         if left < 0:
-            return "It was never shown, so it counts nowhere, and nothing was learnt."
-        return (
-            f"It has not been shown yet, and counts nowhere until it is; it can be for another {duration(left)} or so."
-        )
-    if row.due and silence is not None:
+            return "It was never shown, so it is not counted and nothing was learned."
+        return f"It is not shown yet and not counted until then. Its window closes in about {duration(left)}."
+    if row.is_due and silence is not None:
         if left < 0:
-            return f"Nobody has answered in time: silence will be counted as a reward of {silence:.4g} any moment now."
+            return f"No feedback came in time: it will shortly count as a reward of {silence:.4g}."
         return (
-            f"It is shown and not yet answered. If no answer comes within about {duration(left)}, silence will be"
-            f" counted as a reward of {silence:.4g}."
+            f"It is shown and has no feedback yet. Without feedback within about {duration(left)}, it counts "
+            f"as a reward"
+            f" of {silence:.4g}."
         )
     if retracted:
-        rest = f"Another is learnt if it comes within about {duration(left)}." if left >= 0 else "The window is over."
-        return f"It has no answer now. {rest}"
+        rest = f"New feedback is learned within about {duration(left)}." if left >= 0 else "The window is closed."
+        return f"It has no feedback now. {rest}"
     if left < 0:
-        return "It was shown, and no answer came within the window: nothing was learnt."
-    return f"It is shown and not yet answered. An answer will be learnt if it comes within about {duration(left)}."
+        return "It was shown and got no feedback within the window: nothing was learned."
+    return f"It is shown and has no feedback yet. Feedback within about {duration(left)} will be learned."
 
 
-def _asked(model: Served, event: DecisionEvent, key: str | None) -> str:
-    what = model.blueprint.loop.asked(event.ids)
+def _request_sentence(model: ServedModel, event: DecisionEvent, key: str | None) -> str:
+    what = model.blueprint.loop.request_text(event.ids)
     whom = f" for {key}" if key is not None else ""
-    return f"The app asked {model.name} for {what}{whom}."
+    return f"The app requested {what}{whom} from {model.name}."
 
 
-def _decided(model: Served, event: DecisionEvent) -> str:
+def _decision_sentence(model: ServedModel, event: DecisionEvent) -> str:
     reply = event.reply
-    version = f"{reply['model_version']:,} feedbacks learnt so far" if reply["model_version"] else "nothing learnt yet"
-    return f"With {version}, {model.blueprint.loop.decided(reply)}."
+    version = f"At version {reply['model_version']:,}" if reply["model_version"] else "Before any feedback"
+    return f"{version}, {model.blueprint.loop.reply_text(reply)}."
 
 
 def _chance(event: DecisionEvent) -> str | None:
     reply = event.reply
     parts = []
     if reply.get("explored"):
-        parts.append("It explored: the greedy action was another, or had a rival beside it.")
+        parts.append(_explored(reply))
     if reply.get("propensity") is not None:
-        parts.append(f"The action was drawn with probability {reply['propensity']:.3g}.")
+        parts.append(f"The probability of this action was {reply['propensity']:.3g}.")
     return " ".join(parts) or None
 
 
-def _reacted(did: str, position: float | None, lag: str) -> str:
+def _explored(reply: Mapping[str, Any]) -> str:
+    if "pair" in reply:
+        return "Exploration: two candidates were shown to compare them."
+    chances: Mapping[str, float] = reply.get("propensities") or {}
+    likely = max(chances, key=lambda each: chances[each], default=None)
+    if likely is None or likely == str(reply.get("choice")):
+        return "Exploration: this was not the model's best guess."
+    return f'Exploration: the most probable candidate was "{likely}" (p = {chances[likely]:.2g}).'
+
+
+def _feedback_sentence(did: str, position: float | None, lag: str) -> str:
     place = f" (shown at position {position:.0f})" if position is not None else ""
-    return f"{lag[0].upper()}{lag[1:]} later the answer came: {did}{place}."
+    return f"Feedback came {lag} later: {did}{place}."
 
 
 def _outcome(story: Any, row: DecisionRow) -> str:
     if story.learnt_version is not None:
-        zero = " It confirmed what was shown." if row.measure == 1.0 and row.position is not None else ""
+        zero = " It confirmed the decision." if row.measure == 1.0 and row.position is not None else ""
         version = story.learnt_version
         if story.why_not is not None:
-            return f"It was learnt at version {version:,}. A rollback undid that: it does not count any more."
-        return f"It was learnt: the model went from version {version - 1:,} to {version:,}.{zero}"
-    return f"Nothing was learnt: {story.why_not}." if story.why_not else "Nothing was learnt of it."
+            return f"It was learned at version {version:,}, and a rollback has undone that."
+        return f"It was learned: the model went from version {version - 1:,} to {version:,}.{zero}"
+    return f"Nothing was learned: {story.why_not}." if story.why_not else "Nothing was learned."

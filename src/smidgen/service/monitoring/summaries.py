@@ -9,19 +9,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from smidgen.service.engine.description import at_a_glance, committed
-from smidgen.service.engine.model import Served
-from smidgen.service.errors import BadRequest
+from smidgen.checks import suggest
+from smidgen.service.engine.description import committed_counts, summarize_model
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.errors import BadRequest, json_text
 from smidgen.service.log.events import stamp
 from smidgen.service.monitoring.health import SEVERITIES
 from smidgen.service.schemas import Finding, ModelReply
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 
 #: For so many seconds a glance holds if nothing has happened since; windows end, so not for ever.
 HOLDS_S = 10.0
 
 
-class Glance(NamedTuple):
+class ModelSummary(NamedTuple):
     """A model as the first page shows it.
 
     Attributes
@@ -36,7 +37,7 @@ class Glance(NamedTuple):
         Whether anybody has looked for findings yet; archived models need no look.
     """
 
-    model: Served
+    model: ServedModel
     reply: ModelReply
     active_at: float
     findings: Sequence[Finding] = ()
@@ -47,7 +48,7 @@ class Glance(NamedTuple):
         """How ill it is: 0 for the worst; beyond all severities if nothing was found."""
         return SEVERITIES.index(self.findings[0].severity) if self.findings else len(SEVERITIES)
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As JSON has it."""
         out: dict[str, Any] = msgspec.to_builtins(self.reply)
         return {
@@ -58,7 +59,7 @@ class Glance(NamedTuple):
         }
 
 
-def _quality(glance: Glance) -> float:
+def _quality(glance: ModelSummary) -> float:
     """A share or a reward, the most first; a loss, the least first."""
     quality = glance.reply.quality
     if quality.value is None:
@@ -67,7 +68,7 @@ def _quality(glance: Glance) -> float:
 
 
 #: How the list may be sorted; those that are equal come in the order of their names.
-ORDERS: dict[str, Callable[[Glance], Any]] = {
+ORDERS: dict[str, Callable[[ModelSummary], Any]] = {
     "created": lambda glance: (-glance.model.created_at, -glance.model.id),
     "name": lambda glance: (),
     "loop": lambda glance: glance.reply.loop,
@@ -78,30 +79,30 @@ ORDERS: dict[str, Callable[[Glance], Any]] = {
 }
 
 
-def ordered(glances: Sequence[Glance], order: str) -> list[Glance]:
+def sort_summaries(glances: Sequence[ModelSummary], order: str) -> list[ModelSummary]:
     """In one of the orders; archived models last, whatever it is."""
     if order not in ORDERS:
-        raise BadRequest(f"sort is {order!r}", f"choose among {', '.join(ORDERS)}")
+        raise BadRequest(f"sort is {json_text(order)}", suggest(order, ORDERS))
     by = ORDERS[order]
     return sorted(glances, key=lambda each: (each.model.archived_at is not None, by(each), each.model.name.lower()))
 
 
-class Glances:
+class SummaryCache:
     """What was last seen of each model."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, float, ModelReply, float]] = {}
         self._lock = threading.Lock()
 
-    def of(self, reading: Reading, model: Served, now: float) -> Glance:
+    def of(self, reading: StoreReader, model: ServedModel, now: float) -> ModelSummary:
         """The model as it is now, or as it was a moment ago, if nothing has happened to it."""
-        ends = {part.shard: committed(reading, part).seq for part in model.parts}
+        ends = {part.shard: committed_counts(reading, part).seq for part in model.parts}
         seen, began = (ends, model.archived_at, model.name), time.monotonic()
         with self._lock:
             known = self._known.get(model.shard)
         if known is None or known[0] != seen or began - known[1] > HOLDS_S:
             last = [event.at for shard, seq in ends.items() if (event := reading.event(shard, seq)) is not None]
-            known = (seen, began, at_a_glance(reading, model, now), max(last, default=model.created_at))
+            known = (seen, began, summarize_model(reading, model, now), max(last, default=model.created_at))
             with self._lock:
                 self._known[model.shard] = known
-        return Glance(model, known[2], known[3])
+        return ModelSummary(model, known[2], known[3])

@@ -9,71 +9,73 @@ from typing import Any
 
 import numpy as np
 
+from smidgen.checks import suggest
 from smidgen.decision import Decision
 from smidgen.errors import NoWeights, SmidgenError
 from smidgen.features import DenseRows, Encoded, Row
 from smidgen.learners import Learner
+from smidgen.learners.bank import curvature_name
 from smidgen.learners.coactive import Coactive
 from smidgen.learners.pipeline import explained, unwrap
 from smidgen.service.engine.engine import Engine
-from smidgen.service.engine.model import Served
-from smidgen.service.errors import Impossible, Unknown
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.errors import Impossible, Unknown, json_text
 from smidgen.service.schemas import Contributions, TasteReply, TraitReply, Weight, WeightsReply
-from smidgen.service.storage.protocol import Reading
+from smidgen.service.storage.protocol import StoreReader
 from smidgen.structures import Choice, Ranking, structured
 from smidgen.structures.base import vector
 
 # What a model goes by: its strongest weights, under their names.
 
 
-def keys(reading: Reading, model: Served, prefix: str = "", limit: int = 50) -> list[str]:
+def keys(reading: StoreReader, model: ServedModel, prefix: str = "", limit: int = 50) -> list[str]:
     """Keys of a model that begin so, in order; each found by one step in the index."""
     if not model.keyed:
         return []
-    rows = [reading.look("keys", part.shard, prefix=prefix, limit=limit) for part in model.parts]
+    rows = [reading.query("keys", part.shard, prefix=prefix, limit=limit) for part in model.parts]
     return [key for (key,) in itertools.islice(heapq.merge(*rows), limit)]
 
 
-def namer(engine: Engine, model: Served, learner: Learner) -> Callable[[int], str]:
+def namer(engine: Engine, model: ServedModel, learner: Learner) -> Callable[[int], str]:
     """What the columns are called: as the records have them, as the model's settings name them, or by number."""
     if (features := engine.learners.table(model, learner)) is not None:
         known = dict(features.named_columns())
         return lambda index: known.get(index, f"#{index}")
     names, hashed, numbered = model.blueprint.names, model.hashed, model.blueprint.loop.weight_name
     if hashed is not None:
-        return lambda index: hashed.called(index) or numbered(index)
+        return lambda index: hashed.label(index) or numbered(index)
     return names.__getitem__ if names is not None else numbered
 
 
-def _signed(model: Served, weights: Any) -> Any:
+def _signed(model: ServedModel, weights: Any) -> Any:
     """Weights as they count for the names of their columns: a hash may turn the sign."""
     if model.hashed is None:
         return weights
     return weights * model.hashed.signs()
 
 
-def known_names(engine: Engine, model: Served, most: int = 400) -> list[str]:
+def known_names(engine: Engine, model: ServedModel, most: int = 400) -> list[str]:
     """Names of columns that records have had so far, in the order in which they came; of a keyed model, of one key."""
     key = next(iter(keys(engine.store, model, limit=1)), None)
     if model.keyed and key is None:
         return []
-    model = engine.enter(model.of(key))
+    model = engine.acquire(model.shard_for(key))
     features = engine.learners.table(model, engine.learners.get(model, key).learner)
     return [] if features is None else [name for _, name in itertools.islice(features.named_columns(), most)]
 
 
-def learner_of(engine: Engine, model: Served, key: str | None) -> Learner:
+def learner_of(engine: Engine, model: ServedModel, key: str | None) -> Learner:
     """The learner of a model, or of one of its keys, if it has any and this is one."""
     if model.keyed and key is None:
-        raise Impossible("key is missing", "this model has one learner per key: say ?key=…")
+        raise Impossible("key is missing", "this model has one learner per key: add ?key=…")
     if not model.keyed and key is not None:
-        raise Impossible("this model has no keys", "leave key out")
+        raise Impossible("key is given and the model is not keyed", "remove ?key")
     if key is not None and key not in keys(engine.store, model, key, 1):
-        raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
+        raise Unknown(f"there is no key {json_text(key)}", "send a key that has had at least one decision")
     return engine.learners.get(model, key).learner
 
 
-def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> WeightsReply:
+def by_name(engine: Engine, model: ServedModel, key: str | None, limit: int) -> WeightsReply:
     """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out."""
     learner = learner_of(engine, model, key)
     weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
@@ -87,7 +89,9 @@ def by_name(engine: Engine, model: Served, key: str | None, limit: int) -> Weigh
     return WeightsReply(model_version=model.version, weights=found)
 
 
-def largest_weights(engine: Engine, model: Served, key: str | None, label: str | None, top: int = 20) -> dict[str, Any]:
+def largest_weights(
+    engine: Engine, model: ServedModel, key: str | None, label: str | None, top: int = 20
+) -> dict[str, Any]:
     """The strongest weights of a model, or of one of its keys, or why there are none to show."""
     if model.keyed and key is None:
         seen = keys(engine.store, model, limit=1)
@@ -97,16 +101,16 @@ def largest_weights(engine: Engine, model: Served, key: str | None, label: str |
     if not model.keyed:
         key = None
     elif key not in keys(engine.store, model, key or "", 1):
-        raise Unknown(f"there is no key {key!r}", "choose one that has had a decision")
-    model = engine.enter(model.of(key))
+        raise Unknown(f"there is no key {json_text(key)}", "send a key that has had at least one decision")
+    model = engine.acquire(model.shard_for(key))
     learner = engine.learners.get(model, key).learner
     try:
         weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
     except NoWeights as error:
-        return {**_none(model.blueprint.loop.without_weights(learner, error)), "key": key}
+        return {**_none(model.blueprint.loop.no_weights_reason(learner, error)), "key": key}
     labels = _labels(model, weights)
     if label is not None and label not in (labels or ()):
-        raise Unknown(f"there is no label {label!r}", f"choose among {', '.join(labels or ['none'])}")
+        raise Unknown(f"there is no label {json_text(label)}", suggest(label, labels or (), "the model has no labels"))
     row = weights if weights.ndim == 1 else weights[(labels or []).index(label) if label is not None else 0]
     strongest, name = _strongest(row, top), namer(engine, model, learner)
     if model.blueprint.knobs is not None:
@@ -128,7 +132,7 @@ def _none(why: str) -> dict[str, Any]:
     return {**empty, "weights": [], "why_not": why}
 
 
-def _labels(model: Served, weights: Any) -> list[str] | None:
+def _labels(model: ServedModel, weights: Any) -> list[str] | None:
     if weights.ndim == 1:
         return None
     return model.blueprint.labels or [str(i) for i in range(len(weights))]
@@ -147,7 +151,7 @@ def _strongest(row: Any, top: int) -> Any:
 MOST, TOLD = 100, 5
 
 
-def contributions(engine: Engine, model: Served, key: str | None, decision: Decision) -> Contributions | None:
+def contributions(engine: Engine, model: ServedModel, key: str | None, decision: Decision) -> Contributions | None:
     """What the features of the answer add to its score, strongest first; None where no weights say so."""
     learner = engine.learners.get(model, key).learner
     found: list[tuple[str, float]] | None
@@ -174,24 +178,32 @@ def in_words(found: Contributions | None) -> str | None:
 
 
 def _by_row(
-    model: Served, learner: Learner, decision: Decision, name: Callable[[int], str]
+    model: ServedModel, learner: Learner, decision: Decision, name: Callable[[int], str]
 ) -> list[tuple[str, float]] | None:
     row = _answered_row(learner, decision)
     if row is None:
         return None
-    weights = np.asarray(learner.weights, dtype=np.float64)
+    known = getattr(learner, "seen_weights", None)  # of a bank, with those of its cosines
+    weights = np.asarray(learner.weights if known is None else known, dtype=np.float64)
     if weights.ndim == 2:
         weights = weights[int(decision.action)]
     columns, values = row
     if len(columns) and columns.max() >= len(weights):
         return None
-    return [(name(int(c)), float(weights[c] * v)) for c, v in zip(columns, values, strict=True)]
+    own = columns < len(weights) if known is None else columns < len(np.atleast_2d(learner.weights)[0])
+    told = [(name(int(c)), float(weights[c] * v)) for c, v in zip(columns[own], values[own], strict=True)]
+    if not own.all():
+        names = {int(c): name(int(c)) for c in columns[own]}
+        told.append((curvature_name(names, columns[own]), float(weights[columns[~own]] @ values[~own])))
+    return told
 
 
 def _answered_row(learner: Learner, decision: Decision) -> tuple[Any, Any] | None:
     """Columns and values of the row that was labelled, forwarded, chosen, or ranked first; φ of any other object."""
     context = decision.context
     if isinstance(context, Row):
+        seen_row = getattr(learner, "seen_row", None)  # of a bank
+        context = context if seen_row is None else seen_row(context)
         return np.asarray(context.indices, dtype=np.int64), np.asarray(context.values, dtype=np.float64)
     if not isinstance(context, Ranking | Choice):
         return _described(decision)
@@ -216,10 +228,12 @@ def _described(decision: Decision) -> tuple[Any, Any] | None:
 # What the edits of a model's users say of their taste.
 
 
-def taste_of(engine: Engine, model: Served, key: str | None) -> TasteReply:
+def taste_of(engine: Engine, model: ServedModel, key: str | None) -> TasteReply:
     """The taste of a model's users, or of one key, in words and by trait."""
     if not model.blueprint.loop.takes_texts:
-        raise Impossible(f"a model of the loop {model.blueprint.loop.name} has no taste", "see /weights")
+        raise Impossible(
+            f"models of the loop {model.blueprint.loop.name} have no taste", f"see /v1/models/{model.name}/weights"
+        )
     learner = learner_of(engine, model, key)
     if not isinstance(learner, Coactive):
         return TasteReply(taste=[], traits=[])

@@ -10,10 +10,10 @@ import msgspec
 import numpy as np
 
 from smidgen.service.loops.evaluate_clicks import ClickedPages
-from smidgen.service.ope.sources import Tape, recorded
-from smidgen.service.ope.whatif import OWN, Looked, begun, followed, found_by
-from smidgen.service.plugins import welcome
-from smidgen.service.storage.address import place
+from smidgen.service.ope.sources import Observations, open_log
+from smidgen.service.ope.whatif import OWN, KeyShard, results_of, run_replay, start_replay
+from smidgen.service.plugins import load_plugins
+from smidgen.service.storage.address import parse_address
 
 # A piece of a replay, done wherever a backend puts it: some learners, or some keys, along the whole log.
 
@@ -35,7 +35,7 @@ class Piece(msgspec.Struct, kw_only=True):
     examined
         Of rankings: how likely each place is looked at.
     modules
-        What guests bring.
+        What plugins bring.
     part, of
         Which of the parts that the keys hash to; all of them if there is one.
     """
@@ -64,31 +64,31 @@ class Part(msgspec.Struct, kw_only=True):
 def by_learners(settings: dict[str, Any]) -> Iterator[int | bytes]:
     """The whole log through some learners; the answer is a `WhatIf` in MessagePack."""
     piece = msgspec.convert(settings, Piece)
-    welcome(piece.modules)
+    load_plugins(piece.modules)
     examined = None if piece.examined is None else np.array(piece.examined)
-    with recorded(piece.log, place(piece.data)) as recording:
-        bench, lines = begun(recording, piece.learners, examined, own_too=piece.own_too)
-        yield from now_and_then(followed(bench, lines))
-        yield msgspec.msgpack.encode(found_by(bench, recording.name))
+    with open_log(piece.log, parse_address(piece.data)) as recording:
+        bench, lines = start_replay(recording, piece.learners, examined, own_too=piece.own_too)
+        yield from thin_out(run_replay(bench, lines))
+        yield msgspec.msgpack.encode(results_of(bench, recording.name))
 
 
 def by_keys(settings: dict[str, Any]) -> Iterator[int | bytes]:
     """Some keys of the log through all learners; the answer is a `Part` in MessagePack."""
-    piece, tape = msgspec.convert(settings, Piece), Tape()
-    welcome(piece.modules)
+    piece, tape = msgspec.convert(settings, Piece), Observations()
+    load_plugins(piece.modules)
     examined = None if piece.examined is None else np.array(piece.examined)
-    with recorded(piece.log, place(piece.data)) as recording:
-        looked = Looked(piece.part, piece.of)
-        bench, lines = begun(recording, piece.learners, examined, own_too=piece.own_too, looked=looked)
+    with open_log(piece.log, parse_address(piece.data)) as recording:
+        looked = KeyShard(piece.part, piece.of)
+        bench, lines = start_replay(recording, piece.learners, examined, own_too=piece.own_too, looked=looked)
         bench.tape = lambda what, values: tape.add(-1, what, values)
         for number, evaluator in enumerate(bench.evaluators.values()):
-            evaluator.tape = lambda what, values, who=number: tape.add(who, what, values)
+            evaluator.observations = lambda what, values, who=number: tape.add(who, what, values)
 
         def read() -> Iterator[Any]:
             for tape.seq, line in enumerate(lines):  # numbers of events are those of their shard
                 yield line
 
-        yield from now_and_then(followed(bench, read()))
+        yield from thin_out(run_replay(bench, read()))
         seen = bench.companion.examination() if isinstance(bench.companion, ClickedPages) else None
         places = None if seen is None else (seen.read.tolist(), seen.low.tolist(), seen.high.tolist(), seen.rounds)
         counts = {name: getattr(bench, name) for name in ("decisions", "answered", "back", "elsewhere")}
@@ -100,7 +100,7 @@ def names_of(bench_learners: list[str], own_too: bool) -> list[str]:
     return [*([OWN] if own_too else []), *bench_learners]
 
 
-def now_and_then(numbers: Iterator[int]) -> Iterator[int]:
+def thin_out(numbers: Iterator[int]) -> Iterator[int]:
     """Some of the numbers, as many as somebody can look at."""
     said = time.monotonic()
     for number in numbers:

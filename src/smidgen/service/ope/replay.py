@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from smidgen.checks import suggest
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.position_bias import Examination
 from smidgen.jobs import Task, answers
@@ -16,9 +17,9 @@ from smidgen.learners import Feedback, Loop, recommended
 from smidgen.service.loops.evaluate_clicks import ClickedPages
 from smidgen.service.ope import parallel, tables
 from smidgen.service.ope.parallel import Part, Piece, by_key, by_learner
-from smidgen.service.ope.sources import OTHERS, files_of, kind_of, recorded, together
-from smidgen.service.ope.whatif import WhatIf, begun, found_by
-from smidgen.service.storage.address import Place, place
+from smidgen.service.ope.sources import OTHERS, files_of, kind_of, merge_observations, open_log
+from smidgen.service.ope.whatif import WhatIf, results_of, start_replay
+from smidgen.service.storage.address import Place, parse_address
 
 #: So many events, each once for every learner, are about a second's work, and worth a process.
 WORTH = 20_000
@@ -56,7 +57,7 @@ def replay(
     examined
         Of rankings: how likely each place is looked at.
     modules
-        Modules with learners of guests, by name.
+        Modules with learners of plugins, by name.
     progress
         Called with how many events were read, and how many there are, over all pieces.
 
@@ -65,20 +66,23 @@ def replay(
     WhatIf
     """
     if split not in ("auto", "learner", "key"):
-        raise InvalidArgument(f"the split is {split!r}", "choose auto, learner or key")
+        raise InvalidArgument(f"split is {split!r}, which is not known", suggest(split, ("auto", "learner", "key")))
     if (files := files_of(Path(log))) and {kind_of(each) for each in files} == {"table"}:
         if examined is not None:
-            raise InvalidArgument("this log has no places to be looked at", "leave examined out: it is for rankings")
+            raise InvalidArgument(
+                "examined is given and the log holds no rankings",
+                "remove examined: it corrects for position bias in rankings",
+            )
         return tables.replay(log, learners, backend=backend, jobs=jobs, split=split, modules=modules, progress=progress)
-    with recorded(log, data) as recording:
+    with open_log(log, data) as recording:
         own_too, given = recording.ours, list(dict.fromkeys(learners))
         if not own_too and not given:
             given = [type(recommended(loop=Loop.CHOOSE, feedback=Feedback.REWARD, dim=1)).__name__]
-        bench, _ = begun(recording, given, None if examined is None else np.array(examined), own_too=own_too)
+        bench, _ = start_replay(recording, given, None if examined is None else np.array(examined), own_too=own_too)
         keyed, count = bench.own.body.keyed, recording.count()
         several = len(bench.evaluators)
     if split == "key" and not keyed:
-        raise InvalidArgument("the log has no keys to split by", "leave the split out, or split by learner")
+        raise InvalidArgument("split is key and the log has no keys", "remove split, or use split=learner")
     if backend == "processes":
         jobs = max(1, min(jobs, count * several // WORTH))
     where = place_of_work(backend, jobs)
@@ -96,11 +100,11 @@ def replay(
     tasks = [Task(f"{parallel.__name__}:{name}", msgspec.to_builtins(each)) for each in pieces]
     total = count * len(tasks)
     told = answers(where, tasks, None if progress is None else lambda at: progress(at, total))
-    found = _joined(piece, told) if keys else _put_together(piece, told)
+    found = _combine_keys(piece, told) if keys else _combine_outcomes(piece, told)
     return msgspec.structs.replace(found, log=log, notes=[*found.notes, *([] if own_too else [OTHERS])])
 
 
-def _put_together(piece: Piece, told: Sequence[bytes]) -> WhatIf:
+def _combine_outcomes(piece: Piece, told: Sequence[bytes]) -> WhatIf:
     """The outcomes of all pieces in the order in which they were asked for."""
     found = [msgspec.msgpack.decode(each, type=WhatIf) for each in told]
     outcomes = {outcome.learner: outcome for each in found for outcome in each.outcomes}
@@ -108,14 +112,14 @@ def _put_together(piece: Piece, told: Sequence[bytes]) -> WhatIf:
     return msgspec.structs.replace(found[0], outcomes=[outcomes[name] for name in order if name in outcomes])
 
 
-def _joined(piece: Piece, told: Sequence[bytes]) -> WhatIf:
+def _combine_keys(piece: Piece, told: Sequence[bytes]) -> WhatIf:
     """Count the observations of all keys, in the order of the log."""
     parts = [msgspec.msgpack.decode(each, type=Part) for each in told]
     examined = None if piece.examined is None else np.array(piece.examined)
-    with recorded(piece.log, place(piece.data)) as recording:
-        bench, _ = begun(recording, piece.learners, examined, own_too=piece.own_too)
+    with open_log(piece.log, parse_address(piece.data)) as recording:
+        bench, _ = start_replay(recording, piece.learners, examined, own_too=piece.own_too)
     evaluators = list(bench.evaluators.values())
-    for _, who, what, values in together([part.tape for part in parts]):
+    for _, who, what, values in merge_observations([part.tape for part in parts]):
         if who < 0:
             bench.measures.append(values[0])
         else:
@@ -125,4 +129,4 @@ def _joined(piece: Piece, told: Sequence[bytes]) -> WhatIf:
     if isinstance(bench.companion, ClickedPages) and bench.companion.given is None and parts[0].places is not None:
         read, low, high, rounds = parts[0].places
         bench.companion.found = Examination(np.array(read), np.array(low), np.array(high), rounds)
-    return found_by(bench, piece.log)
+    return results_of(bench, piece.log)

@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 480, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 26, 12, 40
 #: Bands of the first part of a line may leave the picture: they are wide, and would press all else flat.
 EARLY = 0.05
-#: How many colours the page has; more lines begin anew.
+#: How many colours the page has; more lines begin again.
 COLOURS = 6
 
 
@@ -288,7 +288,7 @@ def write(found: WhatIf, path: str | os.PathLike[str]) -> None:
     try:
         Path(path).write_text(page(found), encoding="utf-8")
     except OSError as error:
-        raise InvalidArgument(f"the page cannot be written: {error}", "give a file in a folder that exists") from error
+        raise InvalidArgument(f"the report cannot be written: {error}", "give a file in an existing folder") from error
 
 
 def page(found: WhatIf) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import os
 import zlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
@@ -17,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen.decision import Decision
-from smidgen.errors import FOREIGN, InvalidRecord, MissingExtra, SmidgenError
+from smidgen.errors import FOREIGN, DataMissing, InvalidRecord, MissingExtra, SmidgenError
 from smidgen.learners import Feedback, Loop
 from smidgen.serialization import UNREADABLE
-from smidgen.service.engine.blueprint import Blueprint, judged
+from smidgen.service.engine.blueprint import Blueprint, enforce_limit
 from smidgen.service.engine.inspection import Inspection
-from smidgen.service.engine.recordings import Recording, recording_of
-from smidgen.service.engine.registry import resolved
-from smidgen.service.engine.replay import Rewind, Undone
-from smidgen.service.engine.teach import example
-from smidgen.service.log.codec import Line, parse
+from smidgen.service.engine.log_sources import LogSource, source_of
+from smidgen.service.engine.registry import resolved_settings
+from smidgen.service.engine.replay import UndoEvent, UndoneVersions
+from smidgen.service.engine.teach import read_dsjson_line
+from smidgen.service.log.codec import EventLine, parse
 from smidgen.service.log.events import KEPT, REWINDS
 from smidgen.service.schemas import ModelBody
 from smidgen.service.storage.address import Place
@@ -116,10 +117,11 @@ class ParquetLog(LogFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._file = opened(path)
+        self._file = open_parquet(path)
         if LINE not in self._file.schema_arrow.names:
             raise InvalidRecord(
-                f"{path} has no column {LINE!r}", "give what smidgen log export --format parquet wrote, or a table"
+                f"{path} has no column {LINE!r}",
+                "give a file written by smidgen log export --format parquet, or a table",
             )
         about = self._file.metadata
         self._sizes = [about.row_group(group).num_rows for group in range(about.num_row_groups)]
@@ -134,7 +136,9 @@ class ParquetLog(LogFile):
                 yield row, text.as_py()
                 row += 1
             if row != sum(self._sizes[: group + 1]):
-                raise InvalidRecord(f"{self.path} has {row} rows where {size} more are said", "export it again")
+                raise InvalidRecord(
+                    f"{self.path} ends after {row} rows where {size} more are expected", "export it again"
+                )
 
     def line(self, place: int) -> bytes:
         """The line of a row."""
@@ -180,7 +184,7 @@ class ParquetLog(LogFile):
         return column
 
 
-def opened(path: Path) -> Any:
+def open_parquet(path: Path) -> Any:
     """A Parquet file, open."""
     try:
         import pyarrow
@@ -190,7 +194,7 @@ def opened(path: Path) -> Any:
     try:
         return pyarrow.parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InvalidRecord(f"{path} is no Parquet file: {error}", "export it again") from error
+        raise InvalidRecord(f"{path} is not a Parquet file: {error}", "export it again") from error
 
 
 # Where each decision stands in a long log: sixteen bytes for each, however long its id.
@@ -201,7 +205,7 @@ FRESH = 1 << 16
 Run = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 
-class Places:
+class IdIndex:
     """A map from ids to whole numbers, which only grows.
 
     Ids are known by 64 bits of their hash, so a look-up may give more than one place: the reader sees which is right.
@@ -209,8 +213,8 @@ class Places:
 
     Examples
     --------
-    >>> from smidgen.service.ope.sources import Places
-    >>> places = Places()
+    >>> from smidgen.service.ope.sources import IdIndex
+    >>> places = IdIndex()
     >>> for number in range(100_000):
     ...     places.put(f"d{number}", number)
     >>> list(places.find("d70000")), list(places.find("nobody"))
@@ -268,7 +272,7 @@ _FILE = 48  # the bits of a place within its file
 _REWINDS = tuple(name.encode() for name in REWINDS)
 
 
-class FilesRecording(Recording):
+class FilesSource(LogSource):
     """A log that was exported, as a whole or in pieces that follow each other.
 
     Decisions are looked up where they stand, so only sixteen bytes of each are kept.
@@ -284,9 +288,9 @@ class FilesRecording(Recording):
     def __init__(self, name: str, files: Sequence[LogFile]) -> None:
         self.name = name
         self._files = _in_order(files) if len(files) > 1 else list(files)
-        self._places = Places()
+        self._places = IdIndex()
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[EventLine]:
         """The events in order."""
         last: dict[int | None, int] = {}
         for number, file in enumerate(self._files):
@@ -296,8 +300,8 @@ class FilesRecording(Recording):
                 before = last.get(event.shard, 0)
                 if event.shard not in begun and number and event.seq != before + 1:
                     raise InvalidRecord(
-                        f"{file.path} begins with event {event.seq}, and the one before it ends with {before}",
-                        "give all pieces of the log, each once",
+                        f"{file.path} begins with event {event.seq}, and the file before it ends with event {before}",
+                        "give all files of the log, each once",
                     )
                 begun.add(event.shard)
                 last[event.shard] = event.seq
@@ -305,7 +309,7 @@ class FilesRecording(Recording):
                     self._places.put(event.decision, (number << _FILE) | place)
                 yield event
 
-    def decision(self, id: str) -> Line | None:
+    def decision(self, id: str) -> EventLine | None:
         """An earlier decision's event."""
         for found in self._places.find(id):
             number, place = found >> _FILE, found & ((1 << _FILE) - 1)
@@ -319,15 +323,15 @@ class FilesRecording(Recording):
         """How many events there are."""
         return sum(file.count() for file in self._files)
 
-    def undone(self, shard: int | None = None) -> Undone:
+    def undone_versions(self, shard: int | None = None) -> UndoneVersions:
         """What was taken back, in all of the log."""
-        rewinds: list[Rewind] = []
+        rewinds: list[UndoEvent] = []
         for file in self._files:
             for text in file.holding(*_REWINDS):
                 event = parse(text, f"a line of {file.path}")
                 if event.type in REWINDS and event.model_version is not None and event.shard == shard:
-                    rewinds.append(Rewind(event.type, event.model_version, event.version, event.columns == KEPT))
-        return Undone(rewinds)
+                    rewinds.append(UndoEvent(event.type, event.model_version, event.version, event.columns == KEPT))
+        return UndoneVersions(rewinds)
 
     def close(self) -> None:
         """Close the files."""
@@ -364,7 +368,7 @@ def files_of(path: Path) -> list[Path]:
 def kind_of(path: Path) -> str:
     """What a file holds: ``log``, ``dsjson`` or ``table``."""
     if _is_parquet(path):
-        file = opened(path)
+        file = open_parquet(path)
         with file:
             return "log" if LINE in file.schema_arrow.names else "table"
     with path.open("rb") as content:
@@ -377,38 +381,44 @@ def kind_of(path: Path) -> str:
 
 
 @contextmanager
-def recorded(name: str, data: Place) -> Iterator[Recording]:
+def open_log(name: str, data: Place) -> Iterator[LogSource]:
     """The log of that name: files if there are any, else that of a model.
 
     Within the block learners are no larger than the service allows, and whatever comes of values of the wrong form in
     files is an `InvalidRecord`.
     """
-    with judged():
+    with enforce_limit():
         if not (files := files_of(Path(name))):
+            if "/" in name or os.sep in name:  # names of models have none
+                raise DataMissing(
+                    f"there is no log {name}", "give a file or folder of an exported log, or a model's name"
+                )
             with Inspection(data) as seen:
-                yield recording_of(seen, seen.model(name))
+                yield source_of(seen, seen.model(name))
             return
         try:
-            with _opened(name, files) as recording:
+            with _open_files(name, files) as recording:
                 yield recording
         except SmidgenError:
             raise
         except FOREIGN as error:
             raise InvalidRecord(
-                f"{name} cannot be replayed: {error!r}", "give a log as smidgen log export writes it"
+                f"{name} cannot be replayed: {error!r}", "give a log that smidgen log export wrote"
             ) from error
 
 
 @contextmanager
-def _opened(name: str, files: list[Path]) -> Iterator[Recording]:
+def _open_files(name: str, files: list[Path]) -> Iterator[LogSource]:
     """The log in these files."""
     kinds = {kind_of(each) for each in files}
     if kinds == {"dsjson"}:
-        yield DsjsonRecording(name, files)
+        yield DsjsonSource(name, files)
         return
     if kinds != {"log"}:
-        raise InvalidRecord(f"{name} holds {' and '.join(sorted(kinds))}", "give files of one kind")
-    recording = FilesRecording(name, [_texts(each) for each in files])
+        raise InvalidRecord(
+            f"{name} holds files of several kinds: {' and '.join(sorted(kinds))}", "give files of one kind"
+        )
+    recording = FilesSource(name, [_texts(each) for each in files])
     try:
         yield recording
     finally:
@@ -447,7 +457,7 @@ class _Head(msgspec.Struct):
 _heads = msgspec.json.Decoder(_Head)
 
 
-class DsjsonRecording(Recording):
+class DsjsonSource(LogSource):
     """A dsjson log as the log of a choose model by reward that takes records.
 
     A line becomes a decision, with the probabilities of the log, and its reward right after it; rewards are the
@@ -471,41 +481,43 @@ class DsjsonRecording(Recording):
             self._labelled += 1
             low, high = min(low, -head.cost), max(high, -head.cost)
         if not np.isfinite([low, high]).all():
-            raise InvalidRecord(f"{name} has costs that are not finite", "mend the log")
+            raise InvalidRecord(
+                f"{name} has costs that are not finite", "remove these events, or fix their _label_cost"
+            )
         body = ModelBody(loop=Loop.CHOOSE.value, feedback=Feedback.REWARD.value, reward_range=(low, high))
         self._blueprint = Blueprint(body)
         self._reader = self._blueprint.learner(None)
         self.passed_over = sum(file.count() for file in self._files) - self._labelled
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[EventLine]:
         """Settings; then, of each line with a label, the decision and its reward."""
         body = self._blueprint.body
-        yield Line(seq=1, type="created", format=FORMAT, model=body, resolved=resolved(self._blueprint))
+        yield EventLine(seq=1, type="created", format=FORMAT, model=body, resolved=resolved_settings(self._blueprint))
         version = 0
         for text, _ in self._heads():
             version += 1
             place = f"line {version} with a label of {self.name}"
-            given = example(text, place)
+            given = read_dsjson_line(text, place)
             if given is None:  # _heads has seen to that
                 continue
             reward = given.answer["reward"]
             made, ids = self._made(text, given, place)
             id = f"line {version}"
-            decision = Line(seq=2 * version, type="decision", decision=id, number=version, ids=list(ids))
+            decision = EventLine(seq=2 * version, type="decision", decision=id, number=version, ids=list(ids))
             decision.__dict__["its decision"] = made
             yield decision
-            heard = Line(seq=2 * version + 1, type="feedback", decision=id, status="learnt", model_version=version)
+            heard = EventLine(seq=2 * version + 1, type="feedback", decision=id, status="learnt", model_version=version)
             heard.feedback = {"reward": reward}
-            heard.__dict__["its feedback"] = self._blueprint.loop.rewarded(reward).learn
+            heard.__dict__["its feedback"] = self._blueprint.loop.parse_reward(reward).learn
             yield heard
 
-    def decision(self, id: str) -> Line | None:
+    def decision(self, id: str) -> EventLine | None:
         """None: every answer follows its decision."""
         return None
 
-    def undone(self, shard: int | None = None) -> Undone:
+    def undone_versions(self, shard: int | None = None) -> UndoneVersions:
         """Nothing is taken back."""
-        return Undone()
+        return UndoneVersions()
 
     def count(self) -> int:
         """Two events of each line with a label."""
@@ -567,7 +579,7 @@ Observation = tuple[int, int, str, list[Any]]
 _packer, _unpacker = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[Observation])
 
 
-class Tape:
+class Observations:
     """Observations, packed as they come.
 
     Attributes
@@ -598,12 +610,12 @@ class Tape:
             self._open = []
 
 
-def played(blocks: Sequence[bytes]) -> Iterator[Observation]:
+def unpack_observations(blocks: Sequence[bytes]) -> Iterator[Observation]:
     """The observations of a tape, in order."""
     for block in blocks:
         yield from _unpacker.decode(zlib.decompress(block))
 
 
-def together(tapes: Sequence[Sequence[bytes]]) -> Iterator[Observation]:
+def merge_observations(tapes: Sequence[Sequence[bytes]]) -> Iterator[Observation]:
     """The observations of several tapes, in the order of the log; an event is on one tape only."""
-    return heapq.merge(*(played(blocks) for blocks in tapes), key=lambda each: each[0])
+    return heapq.merge(*(unpack_observations(blocks) for blocks in tapes), key=lambda each: each[0])

@@ -25,10 +25,10 @@ from smidgen.learners import Learner, Loop, recommended
 from smidgen.service.engine.blueprint import Blueprint
 from smidgen.service.loops.estimates import Estimate, share
 from smidgen.service.loops.evaluate_rewards import progressive
-from smidgen.service.ope.parallel import Piece, by_key, by_learner, now_and_then
-from smidgen.service.ope.sources import files_of, opened
-from smidgen.service.ope.whatif import POINTS, Looked, Outcome, WhatIf, other_body
-from smidgen.service.plugins import welcome
+from smidgen.service.ope.parallel import Piece, by_key, by_learner, thin_out
+from smidgen.service.ope.sources import files_of, open_parquet
+from smidgen.service.ope.whatif import POINTS, KeyShard, Outcome, WhatIf, parse_learner_spec
+from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ModelBody
 
 #: Rows that are read and played at once; fewer, if they are wide.
@@ -72,12 +72,12 @@ class Table:
 
     def __init__(self, name: str, paths: Sequence[Path]) -> None:
         self.name, self._paths = name, list(paths)
-        with opened(self._paths[0]) as first:
+        with open_parquet(self._paths[0]) as first:
             schema = first.schema_arrow
         found = [each for each in ANSWERS if each in schema.names]
         if len(found) != 1:
             raise InvalidRecord(
-                f"{name} has the columns {', '.join(schema.names[:20])}", "one of them must be label, or relevant"
+                f"{name} has the columns {', '.join(schema.names[:20])}", 'add a column "label" or "relevant"'
             )
         self.answer, self.loop = found[0], ANSWERS[found[0]]
         self.keyed = "key" in schema.names
@@ -88,7 +88,9 @@ class Table:
         self.dim = next(self.batches(), TableRows(np.empty((0, 1)), np.empty(0, np.int64), None)).X.shape[1]
         labels = [str(each) for each in self.labels] if self.loop == Loop.LABEL else None
         if labels is not None and len(set(labels)) < len(labels):
-            raise InvalidRecord(f"{name} has labels that read alike, as 1 and '1' do", "write them in one way")
+            raise InvalidRecord(
+                f"{name} has labels that look the same, such as 1 and '1'", "write all labels as one type"
+            )
         self.body = ModelBody(loop=self.loop, params={"dim": self.dim}, labels=labels, keyed=self.keyed)
 
     def batches(self) -> Iterator[TableRows]:
@@ -96,7 +98,7 @@ class Table:
         columns = [*self._features, self.answer, *(["key"] if self.keyed else [])]
         rows = ROWS
         for path in self._paths:
-            with opened(path) as file:
+            with open_parquet(path) as file:
                 if missing := set(columns) - set(file.schema_arrow.names):
                     raise InvalidRecord(f"{path} has no column {min(missing)!r}", "give files with the same columns")
                 for part in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
@@ -104,13 +106,13 @@ class Table:
                     rows = max(1, min(ROWS, NUMBERS // max(1, X.shape[1])))
                     keys = part.column("key").cast("string").to_pylist() if self.keyed else None
                     if keys is not None and None in keys:
-                        raise InvalidRecord(f"{path} has rows without a key", "give every row one")
+                        raise InvalidRecord(f"{path} has rows without a key", "give every row a key")
                     yield TableRows(X, self._answers(part.column(self.answer), path), keys)
 
     def _look(self) -> None:
         """Count the answers, and find the labels; only their column is read."""
         for path in self._paths:
-            with opened(path) as file:
+            with open_parquet(path) as file:
                 for part in file.iter_batches(batch_size=ROWS, columns=[self.answer], use_threads=False):
                     column = part.column(self.answer)
                     self.rows += len(column)
@@ -118,14 +120,14 @@ class Table:
                         known = dict.fromkeys(self.labels)
                         self.labels = list(known | dict.fromkeys(column.unique().to_pylist()))
                         if len(self.labels) > LABELS:
-                            raise InvalidRecord(f"{self.name} has more than {LABELS:,} labels", "name them by fewer")
+                            raise InvalidRecord(f"{self.name} has more than {LABELS:,} labels", "use fewer labels")
                     counted = np.bincount(self._answers(column, path), minlength=max(2, len(self.labels)))
                     wider = np.zeros(max(len(counted), len(self.counts)), np.int64)
                     wider[: len(self.counts)] += self.counts
                     wider[: len(counted)] += counted
                     self.counts = wider
         if not self.rows:
-            raise InvalidRecord(f"{self.name} has no rows", "give some examples")
+            raise InvalidRecord(f"{self.name} has no rows", "give at least one example")
 
     def _answers(self, column: Any, path: Path) -> IntArray:
         if column.null_count:
@@ -146,16 +148,20 @@ class Table:
         column = part.column(self._features[0])
         flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
         if column.null_count or len(column) == 0 or len(flat) % len(column):
-            raise InvalidFeatures(f"{path} has rows with other features", "give every row as many numbers")
+            raise InvalidFeatures(
+                f"{path} has rows with different numbers of features", "give every row the same number of features"
+            )
         X = flat.reshape(len(column), -1)
         lengths = column.value_lengths().to_numpy(zero_copy_only=False)
         if (lengths != X.shape[1]).any():
-            raise InvalidFeatures(f"{path} has rows with other features", "give every row as many numbers")
+            raise InvalidFeatures(
+                f"{path} has rows with different numbers of features", "give every row the same number of features"
+            )
         return _finite(np.ascontiguousarray(X), path)
 
 
 def _features_of(schema: Any, answer: str, name: str) -> list[str]:
-    """The columns with features: ``features``, or all numbers beside answer and key."""
+    """The columns with features: ``features``, or all numbers next to answer and key."""
     if "features" in schema.names:
         return ["features"]
     import pyarrow
@@ -167,7 +173,9 @@ def _features_of(schema: Any, answer: str, name: str) -> list[str]:
         and (pyarrow.types.is_floating(field.type) or pyarrow.types.is_integer(field.type))
     ]
     if not numbers:
-        raise InvalidRecord(f"{name} has no column features, and no other numbers", "give the features of each row")
+        raise InvalidRecord(
+            f'{name} has neither a column "features" nor other numeric columns', "add the features of each row"
+        )
     return numbers
 
 
@@ -180,11 +188,11 @@ def _is_list(kind: Any) -> bool:
 
 def _finite(X: FloatArray, path: Path) -> FloatArray:
     if not np.isfinite(X).all():
-        raise InvalidFeatures(f"{path} has features that are missing or not finite", "leave such rows out")
+        raise InvalidFeatures(f"{path} has features that are missing or not finite", "remove these rows")
     return X
 
 
-def looked_at(keys: Sequence[str], looked: Any) -> NDArray[np.bool_]:
+def rows_of_keys(keys: Sequence[str], looked: Any) -> NDArray[np.bool_]:
     """Which rows are those of the keys that are looked at."""
     known: dict[str, bool] = {}
     return np.array([known[key] if key in known else known.setdefault(key, key in looked) for key in keys], np.bool_)
@@ -210,18 +218,18 @@ class Bits(msgspec.Struct, kw_only=True):
 
 def blueprint_of(table: Table, spec: str) -> Blueprint:
     """The settings of a learner on a table; no guard stands before it, so that compiled streams are its own."""
-    made = Blueprint(other_body(table.body, spec))
+    made = Blueprint(parse_learner_spec(table.body, spec))
     made.guarded = False
     return made
 
 
-def played(settings: dict[str, Any]) -> Iterator[int | bytes]:
+def play_rows(settings: dict[str, Any]) -> Iterator[int | bytes]:
     """Play the rows; the answer is `Bits` in MessagePack."""
     piece = msgspec.convert(settings, Piece)
-    welcome(piece.modules)
+    load_plugins(piece.modules)
     table = Table(piece.log, files_of(Path(piece.log)))
     players = {spec: _Players(blueprint_of(table, spec)) for spec in piece.learners}
-    looked = Looked(piece.part, piece.of)
+    looked = KeyShard(piece.part, piece.of)
     rows = np.empty(0, np.bool_)
     pages: list[Any] = []
     said: dict[str, list[Any]] = {spec: [] for spec in players}
@@ -232,14 +240,14 @@ def played(settings: dict[str, Any]) -> Iterator[int | bytes]:
             done += len(batch.y)
             mine = batch
             if batch.keys is not None and looked.of > 1:
-                pages.append(looked_at(batch.keys, looked))
+                pages.append(rows_of_keys(batch.keys, looked))
                 mine = _chosen(batch, pages[-1])
             for spec, each in players.items():
                 actions = each.play(mine)
                 said[spec].append(actions == mine.y if table.loop == Loop.LABEL else actions)
             yield done
 
-    yield from now_and_then(follow())
+    yield from thin_out(follow())
     if pages:
         rows = np.concatenate(pages)
     packed = {spec: np.packbits(np.concatenate(each)).tobytes() for spec, each in said.items()}
@@ -314,7 +322,7 @@ def replay(
     given = list(dict.fromkeys(learners)) or [_usual(table)]
     made = {spec: blueprint_of(table, spec) for spec in given}  # refuses what makes no sense
     if split == "key" and not table.keyed:
-        raise InvalidArgument("the table has no column key to split by", "leave the split out, or split by learner")
+        raise InvalidArgument('split is key and the table has no column "key"', "remove split, or use split=learner")
     dear = {spec: 1 + each.cost.of(table.dim) / DEAR for spec, each in made.items()}
     if backend == "processes":
         jobs = max(1, min(jobs, int(table.rows * sum(dear.values()) / WORTH)))
@@ -322,10 +330,10 @@ def replay(
     piece = Piece(log=path, data="", learners=given, own_too=False, modules=list(modules))
     keyed = split == "key" or (split == "auto" and table.keyed and len(given) < jobs)
     pieces = by_key(piece, jobs) if keyed else by_learner(piece, jobs, dear)
-    tasks = [Task(f"{__name__}:{played.__name__}", msgspec.to_builtins(each)) for each in pieces]
+    tasks = [Task(f"{__name__}:{play_rows.__name__}", msgspec.to_builtins(each)) for each in pieces]
     total = table.rows * len(tasks)
     told = answers(place_of_work(backend, jobs), tasks, None if progress is None else lambda at: progress(at, total))
-    said = _together(table, told)
+    said = _combine(table, told)
     relevant = np.concatenate([batch.y for batch in table.batches()]) > 0 if table.loop == Loop.FILTER else None
     return WhatIf(
         log=log,
@@ -343,7 +351,7 @@ def _usual(table: Table) -> str:
     return type(recommended(loop=table.loop, dim=table.dim, n_classes=classes)).__name__
 
 
-def _together(table: Table, told: Sequence[bytes]) -> dict[str, Flags]:
+def _combine(table: Table, told: Sequence[bytes]) -> dict[str, Flags]:
     """What each learner said to every row, in the order of the rows."""
     found: dict[str, Flags] = {}
     for each in told:

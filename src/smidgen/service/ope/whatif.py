@@ -25,27 +25,34 @@ from msgspec import structs
 
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord
-from smidgen.evaluate.confidence import asymptotic
 from smidgen.features import Encoded
 from smidgen.features.state import Carried
 from smidgen.learners import Learner
 from smidgen.learners.pipeline import as_context, rows_of
 from smidgen.serialization import UNREADABLE
-from smidgen.service.engine.blueprint import Blueprint, labels_of
-from smidgen.service.engine.recordings import Recording
-from smidgen.service.engine.registry import recorded
-from smidgen.service.engine.replay import STEPS, Change, Kept, Undone, begin, keep, take
-from smidgen.service.engine.shared_state import Group
-from smidgen.service.log.codec import Line, as_bytes
+from smidgen.service.engine.blueprint import Blueprint, new_labels_of
+from smidgen.service.engine.log_sources import LogSource
+from smidgen.service.engine.registry import recorded_blueprint
+from smidgen.service.engine.replay import (
+    STEPS,
+    KeptNames,
+    LearningEvent,
+    UndoneVersions,
+    apply_event,
+    keep_names,
+    start_learner,
+)
+from smidgen.service.engine.shared_state import SharedKeyState
+from smidgen.service.log.codec import EventLine, as_bytes
 from smidgen.service.log.events import ERASED, REWINDS
-from smidgen.service.loops.estimates import ALPHA, FEW, N0, Estimate, Overlapping, Point, mean_of, share
+from smidgen.service.loops.estimates import FEW, Estimate, OverlapDiagnostics, Point, bounded_mean, mean_of
 from smidgen.service.loops.evaluate_clicks import ClickedPages
-from smidgen.service.loops.evaluator import Companion, Evaluator, Lesson, Steps
+from smidgen.service.loops.evaluator import Evaluator, SharedLogStats, Steps, TrainingSignal
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import ModelBody
 from smidgen.service.storage import formats
 
-__all__ = ["ExaminedPlaces", "Outcome", "WhatIf", "other_body", "plot", "what_if"]
+__all__ = ["ExaminedPlaces", "Outcome", "WhatIf", "parse_learner_spec", "plot", "what_if"]
 
 # The records of a log whose learners have vectorizers of their own, as rows: other learners read the same.
 
@@ -53,13 +60,13 @@ __all__ = ["ExaminedPlaces", "Outcome", "WhatIf", "other_body", "plot", "what_if
 class RowsOfRecords:
     """The records of a log as the rows that its own vectorizers made of them: others read the same.
 
-    The log's own learners are learnt again beside the others, so that names get the columns that they had.
+    The log's own learners are learnt again next to the others, so that names get the columns that they had.
     """
 
     def __init__(self, own: Blueprint) -> None:
         self._own = own
         self._learners: dict[str | None, Learner] = {}
-        self._amendments: list[Line] = []
+        self._amendments: list[EventLine] = []
 
     def of(self, key: str | None, made: Decision) -> Decision:
         """A decision on rows as the vectorizer makes them: each learner scales them as it does its own."""
@@ -69,25 +76,26 @@ class RowsOfRecords:
         """The context of an example on rows."""
         return rows_of(self._learner(key), context)
 
-    def keep(self, event: Line, made: Decision | None, names: Carried) -> None:
+    def keep_names(self, event: EventLine, made: Decision | None, names: Carried) -> None:
         """Let names keep their columns that an event told and that was taken back."""
-        keep(self._learner(event.key), Change(event.type, made, event.told()))
+        learnt = None if made is None else event.as_learnt(made)
+        keep_names(self._learner(event.key), LearningEvent(event.type, learnt, event.learner_input()))
 
-    def take(self, event: Line, made: Decision | None, names: Carried = ()) -> None:
+    def apply(self, event: EventLine, made: Decision | None, names: Carried = ()) -> None:
         """Learn what the log's own learner has learnt."""
         wide = event.type == "amended"
         if wide:
             self._amendments.append(event)
         for key in list(self._learners) if wide else [event.key]:
             learner = self._learner(key)
-            decision = None if made is None else learner.adopt(made)
-            self._learners[key] = take(learner, event.type, event.seq, decision, event.told(), key)
+            decision = None if made is None else learner.adopt(event.as_learnt(made))
+            self._learners[key] = apply_event(learner, event.type, event.seq, decision, event.learner_input(), key)
 
     def _learner(self, key: str | None) -> Learner:
         if key not in self._learners:
             made = self._own.learner(key)
             for event in self._amendments:
-                made = take(made, event.type, event.seq, None, event.told(), key)
+                made = apply_event(made, event.type, event.seq, None, event.learner_input(), key)
             self._learners[key] = made
         return self._learners[key]
 
@@ -109,7 +117,7 @@ class SharedRows:
 
     def __init__(self, own: Blueprint) -> None:
         self._own = own
-        self._group = Group(own)
+        self._group = SharedKeyState(own)
 
     def of(self, key: str | None, made: Decision) -> Decision:
         """A decision on rows, with new names in the columns that they would get now; each learner scales them."""
@@ -122,42 +130,46 @@ class SharedRows:
             return context
         return as_context(context, table.planned(context)[1])
 
-    def keep(self, event: Line, made: Decision | None, names: Carried) -> None:
+    def keep_names(self, event: EventLine, made: Decision | None, names: Carried) -> None:
         """Let names keep their columns that an event told and that was taken back."""
         if event.type == ERASED:
             self._group.reserve(event.places)
         elif event.group is not None:
-            self._group.keep_all(as_bytes(event.group), f"event {event.seq}")
+            self._group.keep_all_names(as_bytes(event.group), f"event {event.seq}")
         else:
-            self._group.keep(Change(event.type, made, event.told(), event.places, names))
+            self._group.keep_names(self._change(event, made, names))
 
-    def take(self, event: Line, made: Decision | None, names: Carried = ()) -> None:
+    def apply(self, event: EventLine, made: Decision | None, names: Carried = ()) -> None:
         """Learn the names that the log's own learners have learnt."""
         if event.type == "amended":
-            self._group.amend(event.told())
+            self._group.amend(event.learner_input())
         elif event.type == ERASED:
             self._group.reserve(event.places)
         elif event.group is not None:
-            self._group = Group.from_bytes(as_bytes(event.group), self._own, f"event {event.seq}")
+            self._group = SharedKeyState.from_bytes(as_bytes(event.group), self._own, f"event {event.seq}")
         else:
-            self._group.take(Change(event.type, made, event.told(), event.places, names))
+            self._group.apply(self._change(event, made, names))
+
+    def _change(self, event: EventLine, made: Decision | None, names: Carried) -> LearningEvent:
+        learnt = None if made is None else event.as_learnt(made)
+        return LearningEvent(event.type, learnt, event.learner_input(), event.places, [*names, *event.names])
 
 
 # Other learners as people write them: a name, and settings behind a colon.
 
-#: What belongs to the log's own learner, or to its place beside another.
+#: What belongs to the log's own learner, or to its place next to another.
 _ALONE: dict[str, Any] = dict.fromkeys(("explore", "min_share", "shadow_of", "challenger_of"))
 
 
-def other_body(body: ModelBody, spec: str) -> ModelBody:
+def parse_learner_spec(body: ModelBody, spec: str) -> ModelBody:
     """The model's settings with another learner, which explores as its own settings say.
 
     Examples
     --------
     >>> from smidgen.service.schemas import ModelBody
-    >>> from smidgen.service.ope.whatif import other_body
+    >>> from smidgen.service.ope.whatif import parse_learner_spec
     >>> model = ModelBody(loop="label", learner="Banditron", params={"dim": 2, "gamma": 0.1}, labels=["a", "b"])
-    >>> other_body(model, "Confidit:eta=0.1,covariance=full").params
+    >>> parse_learner_spec(model, "Confidit:eta=0.1,covariance=full").params
     {'dim': 2, 'eta': 0.1, 'covariance': 'full'}
     """
     name, _, rest = spec.partition(":")
@@ -190,7 +202,7 @@ TOGETHER = 512
 
 
 @dataclass(frozen=True)
-class Looked:
+class KeyShard:
     """Which of a log's keys are looked at: those that hash to one part of several."""
 
     part: int = 0
@@ -200,7 +212,7 @@ class Looked:
         return self.of == 1 or crc32((key or "").encode()) % self.of == self.part
 
 
-class Bench:
+class ReplayRun:
     """The learners that are compared, and what the log has told them so far.
 
     Parameters
@@ -238,76 +250,76 @@ class Bench:
         self,
         own: Blueprint,
         others: Sequence[str],
-        recording: Recording,
+        recording: LogSource,
         *,
         own_too: bool = True,
-        looked: Looked | None = None,
+        looked: KeyShard | None = None,
     ) -> None:
         self.own = own
         self._recording = recording
-        self._looked = Looked() if looked is None else looked
+        self._looked = KeyShard() if looked is None else looked
         self._whole = self._looked.of == 1
-        self._undone: dict[int | None, tuple[Undone, Kept]] = {}
+        self._undone: dict[int | None, tuple[UndoneVersions, KeptNames]] = {}
         self.tape: Callable[[str, tuple[Any, ...]], None] | None = None
-        self._recent: OrderedDict[str, Line] = OrderedDict()
+        self._recent: OrderedDict[str, EventLine] = OrderedDict()
         self.evaluators, self._about = _evaluators(own, others)
         if not own_too:
             self.evaluators.pop(OWN, None)
         evaluator = own.loop.evaluator
-        self.companion = Companion() if evaluator is None else evaluator.companion_of(own)
+        self.companion = SharedLogStats() if evaluator is None else evaluator.make_shared_stats(own)
         for each in self.evaluators.values():
-            each.companion, each.moves = self.companion, own.features is not None
+            each.shared_stats, each.moves = self.companion, own.features is not None
         self._tables: dict[int | None, RowsOfRecords | SharedRows] = {}
         self.decisions = self.answered = self.back = self.elsewhere = self._labels = 0
         self.measures = array("d")
         self._steps = Steps()
         self._patient = evaluator is not None and evaluator.patient and own.features is None
 
-    def take(self, event: Line) -> None:
+    def apply(self, event: EventLine) -> None:
         """Take the next event; evaluators may hear of it later, with others (`settle`)."""
         type = event.type
         if type == "decision":
-            self._decided(event)
+            self._on_decision(event)
             return
         heard = type in ("feedback", "expired")
         if not heard:
-            self.settle()
+            self.flush()
         if type == "amended":
-            self._amended(event)
+            self._on_amendment(event)
         elif event.model_version is None:
             return
-        elif event.model_version in self._gone(event.shard)[0]:
+        elif event.model_version in self._undone_in(event.shard)[0]:
             self.back += heard
-            self._taken_back(event)
+            self._keep_names(event)
         elif heard:
-            self._answered(event)
+            self._on_feedback(event)
         elif type == "taught":
-            self._taught(event)
+            self._on_examples(event)
         elif type in ("imported", "promoted") or (type == ERASED and event.places is not None):
             self.elsewhere += type != ERASED
             if type in STEPS and (rows := self._rows(event.shard)) is not None:
-                rows.take(event, None)
+                rows.apply(event, None)
 
-    def _gone(self, shard: int | None) -> tuple[Undone, Kept]:
+    def _undone_in(self, shard: int | None) -> tuple[UndoneVersions, KeptNames]:
         """What was taken back of a shard, and what stays of it."""
         if shard not in self._undone:
-            undone = self._recording.undone(shard)
-            self._undone[shard] = undone, Kept(undone)
+            undone = self._recording.undone_versions(shard)
+            self._undone[shard] = undone, KeptNames(undone)
         return self._undone[shard]
 
-    def _taken_back(self, event: Line) -> None:
+    def _keep_names(self, event: EventLine) -> None:
         """Let names keep their columns that an event told and that was taken back."""
-        kept, rows = self._gone(event.shard)[1], self._rows(event.shard)
+        kept, rows = self._undone_in(event.shard)[1], self._rows(event.shard)
         if kept.has(event.type, event.model_version or 0) and rows is not None:
             line, made = self._made(event)
-            rows.keep(event, made, _names(event, line))
+            rows.keep_names(event, made, _names(event, line))
 
-    def _made(self, event: Line) -> tuple[Line | None, Decision | None]:
+    def _made(self, event: EventLine) -> tuple[EventLine | None, Decision | None]:
         """The decision that an event is about, if any."""
         if event.decision is None or event.type in REWINDS:
             return None, None
         line = self._recent.get(event.decision) or self._recording.decision(event.decision)
-        return line, None if line is None else line.__dict__.get("as it was made") or line.made()
+        return line, None if line is None else line.__dict__.get("as it was made") or line.record_bytes()
 
     def _rows(self, shard: int | None) -> RowsOfRecords | SharedRows | None:
         """The rows of a shard's records, if the log has records."""
@@ -317,7 +329,7 @@ class Bench:
             self._tables[shard] = SharedRows(self.own) if self.own.shared.names else RowsOfRecords(self.own)
         return self._tables[shard]
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Let the evaluators hear of all events that were taken."""
         if not self._steps:
             return
@@ -326,11 +338,11 @@ class Bench:
         for evaluator in self.evaluators.values():
             evaluator.follow(steps)
 
-    def _tell(self, event: Line, made: Decision | None) -> None:
+    def _forward(self, event: EventLine, made: Decision | None) -> None:
         """Let the evaluators hear of a decision, or of an answer to one, at once if somebody counts elsewhere."""
         self._steps.append((event, made))
         if not self._patient or self.tape is not None or len(self._steps) >= TOGETHER:
-            self.settle()
+            self.flush()
 
     def notes(self) -> list[str]:
         """What is to be said of the log."""
@@ -344,21 +356,21 @@ class Bench:
         return found
 
     @property
-    def _hears_all(self) -> bool:
+    def _needs_all_keys(self) -> bool:
         """Whether decisions of other keys must be read too: for what all keys share."""
         return self.companion.listens or (self.own.features is not None and self.own.shared.names)
 
-    def _decided(self, event: Line) -> None:
+    def _on_decision(self, event: EventLine) -> None:
         if event.beside is not None:  # nobody saw it
             return
         self.decisions += 1
         looked = self._whole or event.key in self._looked
         if not looked:
             for evaluator in self.evaluators.values():
-                evaluator.passed(event.decision or "", answered=False)
-            if not self._hears_all:
+                evaluator.on_other_key(event.decision or "", answered=False)
+            if not self._needs_all_keys:
                 return
-        made = event.made()
+        made = event.record_bytes()
         event.__dict__["its decision"] = made
         event.__dict__["as it was made"] = made
         if (rows := self._rows(event.shard)) is not None:
@@ -367,29 +379,31 @@ class Bench:
         if len(self._recent) > RECENT:
             self._recent.popitem(last=False)
         if not looked:
-            self.settle()
-            self.companion.decided(event)
+            self.flush()
+            self.companion.on_decision(event)
             return
         if event.shared is not None and (start := event.shared.get("start")) is not None and OWN in self.evaluators:
-            self.settle()
-            begin(self.evaluators[OWN].learner(event.key), as_bytes(start))
-        self._tell(event, None)
+            self.flush()
+            start_learner(self.evaluators[OWN].learner(event.key), as_bytes(start))
+        self._forward(event, None)
 
-    def _answered(self, event: Line) -> None:
+    def _on_feedback(self, event: EventLine) -> None:
         looked = self._whole or event.key in self._looked
         if not looked:
             for evaluator in self.evaluators.values():
-                evaluator.passed(event.decision or "", answered=True)
-            if not self._hears_all:
+                evaluator.on_other_key(event.decision or "", answered=True)
+            if not self._needs_all_keys:
                 self.answered += 1
                 return
         decision = self._recent.pop(event.decision or "", None)
         if decision is None:
             decision = self._recording.decision(event.decision or "")
         if decision is None:
-            raise InvalidRecord(f"event {event.seq} answers a decision that is not in the log", "export all of it")
-        made: Decision = decision.__dict__.get("as it was made") or decision.made()
-        said = event.told()
+            raise InvalidRecord(
+                f"event {event.seq} is feedback for a decision that is not in the log", "export the whole log"
+            )
+        made: Decision = decision.__dict__.get("as it was made") or decision.record_bytes()
+        said = event.learner_input()
         told = event.__dict__["its feedback"] = _plain(said)
         self.answered += 1
         measure = self._measure(event, made, told, decision) if looked else None
@@ -400,61 +414,63 @@ class Bench:
         rows = self._rows(event.shard)
         shown = made if rows is None else rows.of(event.key, made)
         if looked:
-            self._tell(event, shown)
+            self._forward(event, shown)
         else:
-            self.settle()
-            self.companion.answered(event, shown)
+            self.flush()
+            self.companion.on_feedback(event, shown)
         if rows is not None:
             event.__dict__["its feedback"] = said
-            rows.take(event, made, _names(event, decision))
+            rows.apply(event, made, _names(event, decision))
 
-    def _measure(self, event: Line, made: Decision, told: Any, decision: Line) -> float | None:
+    def _measure(self, event: EventLine, made: Decision, told: Any, decision: EventLine) -> float | None:
         if event.type == "expired":
             return float(event.feedback.get("default_reward", told))
-        return self.own.loop.logged(made, told, event.feedback, decision.reply)
+        return self.own.loop.measure_of(made, told, event.feedback, decision.reply)
 
-    def _taught(self, event: Line) -> None:
-        told, (line, made) = event.told(), self._made(event)
+    def _on_examples(self, event: EventLine) -> None:
+        told, (line, made) = event.learner_input(), self._made(event)
         rows = self._rows(event.shard)
         shown = made if made is None or rows is None else rows.of(event.key, made)
         for evaluator in self.evaluators.values() if event.key in self._looked else ():
-            if isinstance(told, Lesson):
-                evaluator.given(event.key, told, shown)
+            if isinstance(told, TrainingSignal):
+                evaluator.on_signal(event.key, told, shown)
             else:
                 read = [each if rows is None else rows.context(event.key, each) for each, _ in told]
-                evaluator.taught(event.key, list(zip(read, (answer for _, answer in told), strict=True)))
+                evaluator.on_examples(event.key, list(zip(read, (answer for _, answer in told), strict=True)))
         if rows is not None:
-            rows.take(event, made, _names(event, line))
+            rows.apply(event, made, _names(event, line))
 
-    def _amended(self, event: Line) -> None:
-        told = event.told()
+    def _on_amendment(self, event: EventLine) -> None:
+        told = event.learner_input()
         if isinstance(told, dict) and told.get("labels") is not None:
             names = event.amended.get("add_labels", [])
-            numbers = list(labels_of(told))
+            numbers = list(new_labels_of(told))
             if numbers and numbers[0] >= self._labels:  # each shard tells of them
                 self._labels = numbers[-1] + 1
                 for evaluator in self.evaluators.values():
-                    evaluator.labelled(numbers, names[-len(numbers) :])
+                    evaluator.on_new_labels(numbers, names[-len(numbers) :])
         if (rows := self._rows(event.shard)) is not None:
-            rows.take(event, None)
+            rows.apply(event, None)
 
 
-def _names(event: Line, made: Line | None) -> Carried:
+def _names(event: EventLine, made: EventLine | None) -> Carried:
     """The names that an event tells again, or the decision that it is about."""
     return event.names if made is None else (made.shared or {}).get("names", ())
 
 
 def _plain(told: Any) -> Any:
     """What a learner was told; of a lesson about what others have shown, what came of it."""
-    if not isinstance(told, Lesson):
+    if not isinstance(told, TrainingSignal):
         return told
     return told.answer[1] if isinstance(told.answer, tuple | list) and len(told.answer) == 2 else told.answer
 
 
 def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:
     """An evaluator for each learner, where the loop has any, and what is to be said of the log's own learner."""
-    bare = own.bare()
-    blueprints = {spec: Blueprint(other_body(bare.body, spec)) for spec in others}  # refuses what makes no sense
+    bare = own.row_learner()
+    blueprints = {
+        spec: Blueprint(parse_learner_spec(bare.body, spec)) for spec in others
+    }  # refuses what makes no sense
     for blueprint in blueprints.values():
         blueprint.guarded = bare.guarded
     if (evaluator := bare.loop.evaluator) is None:
@@ -505,7 +521,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     figures: list[Estimate]
     curve: list[tuple[int, float]]
     band: list[Point] = []
-    overlap: Overlapping | None = None
+    overlap: OverlapDiagnostics | None = None
     verdict: str = ""
     notes: list[str]
 
@@ -557,7 +573,7 @@ class WhatIf(msgspec.Struct, kw_only=True):
 
 
 def what_if(
-    recording: Recording,
+    recording: LogSource,
     others: Sequence[str],
     *,
     examined: FloatArray | None = None,
@@ -583,39 +599,42 @@ def what_if(
     -------
     What can be said of each, with intervals; the log's own learner comes first.
     """
-    bench, lines = begun(recording, others, examined, own_too=own_too)
-    for seq in followed(bench, lines):
+    bench, lines = start_replay(recording, others, examined, own_too=own_too)
+    for seq in run_replay(bench, lines):
         if progress is not None:
             progress(seq)
-    return found_by(bench, recording.name)
+    return results_of(bench, recording.name)
 
 
-def begun(
-    recording: Recording,
+def start_replay(
+    recording: LogSource,
     others: Sequence[str],
     examined: FloatArray | None = None,
     *,
     own_too: bool = True,
-    looked: Looked | None = None,
-) -> tuple[Bench, Iterator[Line]]:
+    looked: KeyShard | None = None,
+) -> tuple[ReplayRun, Iterator[EventLine]]:
     """The learners at the beginning of a log, and the events that follow its settings."""
     lines = iter(recording.lines())
     first = next(lines, None)
     if first is None or first.model is None:
         raise InvalidRecord(
-            f"{recording.name} does not begin with the model's settings", "export the log from its start"
+            f"the first event of {recording.name} does not hold the model's settings", "export the log from its start"
         )
     formats.check(first.format, recording.name)
-    own = recorded(first.model, first.resolved)
-    bench = Bench(own, others, recording, own_too=own_too, looked=looked)
+    own = recorded_blueprint(first.model, first.resolved)
+    bench = ReplayRun(own, others, recording, own_too=own_too, looked=looked)
     if isinstance(bench.companion, ClickedPages):
         bench.companion.given = examined
     elif examined is not None:
-        raise InvalidArgument("this log has no places to be looked at", "leave examined out: it is for rankings")
+        raise InvalidArgument(
+            "examined is given and the log holds no rankings",
+            "remove examined: it corrects for position bias in rankings",
+        )
     return bench, lines
 
 
-def followed(bench: Bench, lines: Iterable[Line]) -> Iterator[int]:
+def run_replay(bench: ReplayRun, lines: Iterable[EventLine]) -> Iterator[int]:
     """Follow a log to its end; now and then the number of the event is given."""
     over = set[int | None]()
     gc.freeze()  # many short-lived objects come now: the collector need not look at all that stays, again and again
@@ -623,19 +642,19 @@ def followed(bench: Bench, lines: Iterable[Line]) -> Iterator[int]:
         for count, event in enumerate(lines):
             if event.shard in over:
                 continue
-            bench.take(event)
+            bench.apply(event)
             if event.type == "promoted":  # what follows was decided by the learner of another model
                 over.add(event.shard)
                 if event.shard is None:
                     break
             if count % 500 == 0:
                 yield event.seq
-        bench.settle()
+        bench.flush()
     finally:
         gc.unfreeze()
 
 
-def found_by(bench: Bench, name: str) -> WhatIf:
+def results_of(bench: ReplayRun, name: str) -> WhatIf:
     """What the learners of a bench have found in the log of this name."""
     own = bench.own
     logged = _logged(own, bench.measures)
@@ -687,30 +706,42 @@ def _outcome(spec: str, evaluator: Evaluator, logged: Estimate) -> Outcome:
         measure=evaluator.measure,
         main=evaluator.main,
         figures=figures,
-        curve=_thinned(evaluator.curve),
+        curve=_thin_out(evaluator.curve),
         band=evaluator.band(),
-        overlap=evaluator.overlapping(),
+        overlap=evaluator.overlap(),
         verdict="" if spec == OWN else _verdict(figures, logged),
         notes=evaluator.remarks(),
     )
 
 
+#: The verdict rests on the first of these figures that there is; the direct method has no interval.
+_JUDGES = ("doubly robust", "self-normalised")
+_WEIGHTED = ("IPS", *_JUDGES[::-1])
+
+
 def _verdict(figures: list[Estimate], logged: Estimate) -> str:
-    """Better, worse, or not known, by the intervals of the weighted figure and of what happened."""
-    mine = next((each for each in figures if each.measure.endswith("(self-normalised)")), None)
+    """Say better, worse, or not known, by the intervals of the weighted figure and of what happened.
+
+    Where estimators disagree about the direction, neither is called likely.
+    """
+    known = {how: each for each in figures for how in (*_WEIGHTED, "direct") if each.measure.endswith(f"({how})")}
+    mine = next((known[how] for how in _JUDGES if how in known), None)
     if mine is None or not mine.measure.startswith(logged.measure) or logged.low is None or logged.high is None:
         return ""
     if mine.value is None or mine.low is None or mine.high is None:
-        return "too little of the log bears on it to say anything"
+        return "the log holds too few relevant decisions for an estimate"
     if mine.low > logged.high:
         return "better than what was shown, and that is certain"
     if mine.high < logged.low:
         return "worse than what was shown, and that is certain"
-    likely = "likely better" if mine.value > (logged.value or 0.0) else "likely no better"
+    above = {each.value > (logged.value or 0.0) for each in known.values() if each.value is not None}
+    if len(above) > 1:
+        return "not certain yet: the intervals overlap, and the estimators disagree"
+    likely = "likely better" if above == {True} else "likely no better"
     return f"not certain yet ({likely}): the intervals overlap"
 
 
-def _thinned(curve: Sequence[float]) -> list[tuple[int, float]]:
+def _thin_out(curve: Sequence[float]) -> list[tuple[int, float]]:
     step = max(1, math.ceil(len(curve) / POINTS))
     counts = list(range(len(curve), 0, -step))[::-1]
     return [(count, curve[count - 1]) for count in counts]
@@ -718,13 +749,8 @@ def _thinned(curve: Sequence[float]) -> list[tuple[int, float]]:
 
 def _logged(own: Blueprint, values: array[float]) -> Estimate:
     loop = own.loop
-    if loop.share or not values:
-        return share(loop.measure, int(sum(values)), len(values))
-    low, high = own.terms.reward_range
+    low, high = (0.0, 1.0) if loop.share else own.terms.reward_range
     if len(values) < FEW or min(values) < low or max(values) > high:  # no rewards, but losses, say
         value, below, above = mean_of(list(values), None)
         return Estimate(measure=loop.measure, value=value, low=below, high=above, of=len(values))
-    found = asymptotic((np.array(values) - low) / (high - low), ALPHA, N0)
-    ends = (low + (high - low) * end for end in (found.value, max(0.0, found.low), min(1.0, found.high)))
-    value, below, above = ends
-    return Estimate(measure=loop.measure, value=value, low=below, high=above, of=len(values))
+    return bounded_mean(loop.measure, np.array(values), low, high)

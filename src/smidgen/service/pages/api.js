@@ -1,4 +1,4 @@
-// Calls to this service, with the token of this tab where one is needed.
+// Calls to this service, with this tab's token if one is required.
 import { by } from "./dom.js";
 
 const PLACE = "smidgen-token";
@@ -13,7 +13,7 @@ export class Refused extends Error {
 
 let asking = null;
 
-// Ask for a token once, however many calls were refused meanwhile.
+// Ask for a token once, however many calls were refused in the meantime.
 function ask(why) {
   asking ??= new Promise((resolve) => {
     const [dialog, form, field, wrong] = ["ask", "ask-form", "ask-token", "ask-wrong"].map(by);
@@ -34,7 +34,7 @@ function ask(why) {
   return asking;
 }
 
-// A refusal in full sentences: what was wrong, and the way out.
+// An error in full sentences: the problem and the hint.
 export function sentence(error) {
   const upper = (text) => text[0].toUpperCase() + text.slice(1);
   return [error.message, error.hint].filter(Boolean).map((text) => `${upper(text).replace(/\.$/, "")}.`).join(" ");

@@ -1,4 +1,4 @@
-// Which view is shown, and its refresh every couple of seconds while somebody can see it.
+// Switches views and refreshes the current one every two seconds while the page is visible.
 import { askAgain, token } from "./api.js";
 import { announce, by, h } from "./dom.js";
 import { link } from "./guests.js";
@@ -24,7 +24,7 @@ export async function refresh() {
   } catch (error) {
     const missing = error.status === 404 && mine.missing;
     if (missing) mine.missing();
-    status(missing ? "on" : "off", missing ? "live" : error.status ? (error.message.length > 40 ? "refused" : error.message) : "no connection");
+    status(missing ? "on" : "off", missing ? "live" : error.status ? (error.message.length > 40 ? "error" : error.message) : "no connection");
   } finally {
     busy = false;
   }

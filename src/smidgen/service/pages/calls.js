@@ -1,4 +1,4 @@
-// The calls of an app, to copy: in each language that has a client, with the names that the model really has.
+// Code examples to copy, in each language that has a client, with the model's own names.
 import { announce, h, set } from "./dom.js";
 import { token } from "./api.js";
 
@@ -7,7 +7,7 @@ const JSON_WORDS = { true: "true", false: "false", null: "null" };
 const PYTHON_WORDS = { true: "True", false: "False", null: "None" };
 const TOKEN = "SMIDGEN_TOKEN";
 
-// A value on one line if it fits, else one entry per line; the syntax that JSON and Python share, and the words they do not.
+// A value on one line if it fits, else one entry per line, in the syntax of JSON or Python.
 function literal(value, words, indent = "", room = WIDE) {
   if (value === null || typeof value === "boolean") return words[String(value)];
   if (typeof value !== "object") return JSON.stringify(value);
@@ -66,18 +66,18 @@ function typescriptSteps({ name, body, request, feedback, answer }) {
   };
 }
 
-// One more language is one more line here: its name, its calls, and what is to be known.
+// To add a language, add a line: its name, its calls, a note.
 const LANGUAGES = [
-  ["curl", curlSteps, "DECISION is the id that the answer to the second call has."],
-  ["Python", pythonSteps, "pip install 'smidgen[client]' brings the client; d is what the second call gave, or its id."],
-  ["TypeScript", typescriptSteps, "The client is in clients/typescript; d is what the second call gave, or its id. A token never belongs in a page."],
+  ["curl", curlSteps, "DECISION is the id in the reply to the second call."],
+  ["Python", pythonSteps, "Install the client with pip install 'smidgen[client]'. d is the reply to the second call, or its id."],
+  ["TypeScript", typescriptSteps, "The client is in clients/typescript. d is the reply to the second call, or its id. Never put a token into a web page."],
 ];
-const STEPS = { create: "Create it, once", decide: "Ask, and show what it says", feedback: "Tell what the user did: now, tomorrow, or twice" };
+const STEPS = { create: "Create the model once", decide: "Request a decision and show it", feedback: "Send what the user did, now or later; duplicates are ignored" };
 
 async function copy(text, code) {
   try {
     await navigator.clipboard.writeText(text);
-  } catch { // pages that came without TLS from elsewhere have no clipboard
+  } catch { // pages without TLS have no clipboard
     getSelection().selectAllChildren(code);
     document.execCommand("copy");
   }
@@ -95,7 +95,7 @@ function snippet(title, id) {
   return { root, code };
 }
 
-// Tabs by language, and under them the calls; `update` fills them anew.
+// Tabs by language with the calls; `update` fills them again.
 export function callsPart() {
   let [plan, chosen] = [null, 0];
   const parts = Object.fromEntries(Object.entries(STEPS).map(([step, title]) => [step, snippet(title, `call-${step}`)]));
@@ -125,9 +125,9 @@ export function callsPart() {
   return { root, update(next) { plan = next; draw(); } };
 }
 
-// The calls of a model that is there, on its page.
+// The calls of an existing model, on its page.
 export function callsCard() {
   const part = callsPart();
-  const root = h("details", { class: "card calls-card full" }, h("summary", {}, h("h2", {}, "Use it from your app")), part.root);
+  const root = h("details", { class: "card calls-card full" }, h("summary", {}, h("h2", {}, "Use this model from your app")), part.root);
   return { root, update: part.update };
 }

@@ -1,13 +1,13 @@
-// Trust before traffic: whether the one beside a champion is better, in words, and its promotion. On both models' pages.
+// Compares a champion with its shadow or challenger, and promotes it. Shown on both models' pages.
 import { call, get, sentence } from "./api.js";
 import { announce, h, percent, set, short, svg, whole } from "./dom.js";
 import { dialog } from "./edit.js";
 
 const v1 = (name) => `/v1/models/${encodeURIComponent(name)}`;
 const page = (name) => h("a", { href: `/#model=${encodeURIComponent(name)}` }, name);
-const CHIPS = { better: ["good", "better"], worse: ["problem", "worse"], "not yet": ["", "not yet known"] };
+const CHIPS = { better: ["good", "better"], worse: ["problem", "worse"], "not yet": ["", "undecided"] };
 
-// The interval of the difference, with nothing in the middle.
+// The interval of the difference; the middle is zero.
 function whisker({ value, low, high, enough }) {
   const [width, height, middle] = [320, 28, 14];
   const image = svg("svg", { class: "whisker", viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
@@ -40,11 +40,11 @@ function promoteDialog(found, version, done) {
       wrong.hidden = false;
     }
   };
-  const doubt = found.verdict === "better" ? "" : found.verdict === "worse" ? ` What is known says that ${other} is worse.` : " It is not yet known whether that is better.";
+  const doubt = found.verdict === "better" ? "" : found.verdict === "worse" ? ` So far ${other} is worse.` : " It is not yet known which is better.";
   const root = dialog("promote", `Promote ${other}?`,
     h("form", { class: "stack", onsubmit: go },
-      h("p", {}, `From then on ${found.champion} decides with the settings of ${other} and with what that has learnt.${doubt}`),
-      h("p", {}, `Apps go on asking ${found.champion}; what is open stays learnable. To return, roll ${found.champion} back to version ${whole(version)}: nothing is lost.`),
+      h("p", {}, `${found.champion} will decide with the settings and the learned state of ${other}.${doubt}`),
+      h("p", {}, `Apps keep calling ${found.champion}, and feedback on open decisions is still learned. To undo, roll ${found.champion} back to version ${whole(version)}.`),
       wrong,
       h("div", { class: "row end" }, h("button", { type: "button", onclick: () => root.close() }, "Not now"), h("button", { class: "main", type: "submit", id: "promote-it" }, `Promote ${other}`))));
 }
@@ -53,7 +53,7 @@ export function compareCard(name, again) {
   const chip = h("span", { class: "chip", id: "verdict" });
   const words = h("p", { id: "compare-words" });
   const [picture, figures, foot] = [h("div", {}), h("div", { class: "tiles bare" }), h("p", { class: "muted" })];
-  const title = h("h2", { id: "compare-title" }, "Trust before traffic");
+  const title = h("h2", { id: "compare-title" }, "Comparison");
   const button = h("button", { type: "button", id: "promote" });
   const root = h("section", { class: "card stack compare", "aria-labelledby": "compare-title", hidden: true },
     h("div", { class: "row between" }, title, chip), words, picture, figures, h("div", { class: "row between" }, foot, button));
@@ -62,7 +62,7 @@ export function compareCard(name, again) {
   const apprentice = ({ agreement }) => {
     root.hidden = !agreement;
     if (!agreement) return;
-    set(words, `The app has chosen itself, and the model was taught it: it would have said the same in ${percent(agreement.value)} of the last ${whole(agreement.of)} requests.`);
+    set(words, `The app chooses and the model learns from it. In ${percent(agreement.value)} of the last ${whole(agreement.of)} requests the model would have chosen the same.`);
     set(title, "Apprentice");
     [chip, picture, figures, foot, button].forEach((part) => { part.hidden = true; });
   };
@@ -84,7 +84,7 @@ export function compareCard(name, again) {
     set(chip, said);
     set(words, found.in_words);
     const to = found.decisions_to_go;
-    set(foot, found.verdict !== "not yet" ? "" : to === null ? "" : `About ${whole(to)} more decisions to go.`);
+    set(foot, found.verdict !== "not yet" ? "" : to === null ? "" : `About ${whole(to)} more decisions needed.`);
     const content = JSON.stringify([found.difference, found.arms]);
     if (content !== drawn) {
       picture.replaceChildren(whisker(found.difference));

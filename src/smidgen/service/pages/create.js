@@ -1,4 +1,4 @@
-// The form for a new model, in the app's language: what goes out, what comes back, and the calls that do it.
+// The form for a new model: kind of decision, kind of feedback, and the calls for it.
 import { call, get, sentence } from "./api.js";
 import { callsPart } from "./calls.js";
 import { announce, h, set } from "./dom.js";
@@ -18,49 +18,49 @@ export function createForm(refresh) {
   const backNow = () => loopNow().back.find((each) => each.feedback === back.value()) ?? loopNow().back[0];
   const entry = () => learners[out.value()].find((one) => one.name === (learner.control.value || backNow().learner));
   const asksFeatures = () => entry().features && !loopNow().own_features;
-  const usuallyShared = () => !learner.control.value; // what the service does if nobody says
+  const usuallyShared = () => !learner.control.value; // the default of the service
   const takes = (setting) => loopNow().settings.includes(setting);
 
   const name = field("Name", "new-name", h("input", { required: true, maxlength: 100, pattern: NAME, autocomplete: "off", placeholder: "news" }), "Letters, digits, dots, dashes, underscores.");
-  const out = choice("What goes out?", "new-loop", () => chooseLoop());
-  const back = choice("What comes back?", "new-feedback", () => chooseBack());
-  const labels = field("The labels", "new-labels", h("textarea", { rows: 2, placeholder: "spam, work, family" }), "Separated by commas, or one on each line. More can be added later.");
+  const out = choice("What does the model decide?", "new-loop", () => chooseLoop());
+  const back = choice("What feedback do you have?", "new-feedback", () => chooseBack());
+  const labels = field("Labels", "new-labels", h("textarea", { rows: 2, placeholder: "spam, work, family" }), "Separated by commas, or one per line. You can add more later.");
   const knobs = knobsEditor(() => draw());
-  const knobsGroup = group("The knobs", "new-knobs", knobs.root, "In your own units. By factors: from 0.01 to 0.1 is as far as from 1 to 10.", () => knobs.root.querySelector("input"));
-  const item = field("What your app knows of each one", "new-item", h("textarea", { class: "code", rows: 2, spellcheck: "false" }), "One record as your app has it, for the calls below. Numbers, words, yes or no, lists, objects: the model finds out which matter.");
-  const context = field("What it knows of the moment, or of the user", "new-context", h("textarea", { class: "code", rows: 2, spellcheck: "false" }), "The same for all of them. {} if there is nothing.");
+  const knobsGroup = group("Knobs", "new-knobs", knobs.root, "In your own units. Logarithmic: the step from 0.01 to 0.1 counts as much as from 1 to 10.", () => knobs.root.querySelector("input"));
+  const item = field("Example record of one candidate", "new-item", h("textarea", { class: "code", rows: 2, spellcheck: "false" }), "A record as your app has it, for the examples below. Numbers, strings, booleans, lists and objects are allowed; the model learns which fields matter.");
+  const context = field("Example record of the context", "new-context", h("textarea", { class: "code", rows: 2, spellcheck: "false" }), "Facts about the user or the moment, shared by all candidates. {} if there are none.");
   const features = field("Feature names", "new-features", h("textarea", { rows: 2, placeholder: "bm25, freshness, popularity" }), "In order, separated by commas.");
-  const count = field("How many features", "new-count", number({ min: 1, max: 16777216, step: 1, value: "10" }));
+  const count = field("Number of features", "new-count", number({ min: 1, max: 16777216, step: 1, value: "10" }));
   item.control.value = '{"topic": "art", "price": 12.5}';
   context.control.value = '{"device": "phone", "hour": 9}';
 
   // Folded away
-  const kind = field("Features come", "new-kind", h("select", {}, options([["records", "as records, as the app has them"], ["names", "as numbers by name"], ["dim", "as numbers by position"], ["hashed", "as hashed names"]])));
-  const texts = field("Fields that are texts", "new-text", h("input", { placeholder: "title, body", autocomplete: "off" }), "Their words count, one by one.");
+  const kind = field("Feature format", "new-kind", h("select", {}, options([["records", "records (JSON objects)"], ["names", "numbers by name"], ["dim", "numbers by position"], ["hashed", "hashed names"]])));
+  const texts = field("Text fields", "new-text", h("input", { placeholder: "title, body", autocomplete: "off" }), "Each word of these fields is a feature.");
   const learner = field("Learner", "new-learner", h("select"));
   const about = h("span", { class: "hint" });
   const span = number({ min: 0 });
   const unit = h("select", { id: "new-unit", "aria-label": "Unit of the window" }, options(UNITS));
   unit.value = "3600";
-  const windowField = field("Feedback is learnt for", "new-window", span, "Later feedback is logged and not learnt. Left empty: a day, or ten minutes where silence counts.");
+  const windowField = field("Feedback window", "new-window", span, "Later feedback is logged and not learned. Default: one day, or ten minutes with a reward for missing feedback.");
   span.after(unit);
   windowField.root.classList.add("joined");
-  const silence = field("Silence counts as a reward of", "new-silence", number({ placeholder: "nothing is learnt from it" }), "Learnt once the window is over; 0 if nobody cared.");
-  const [low, high] = [number({ value: "0", "aria-label": "The worst reward" }), number({ value: "1", "aria-label": "The best reward" })];
-  const range = group("Rewards run", "new-range", h("div", { class: "from-to" }, "from", low, "to", high), "", () => low);
-  const explore = field("Share of exploration", "new-explore", number({ min: 0, max: 1, placeholder: "as the learner has it" }), "Spread evenly over all; 0: always the best guess.");
-  const least = field("Least share of each candidate", "new-least", number({ min: 0, max: 1, placeholder: "none" }));
+  const silence = field("Reward for missing feedback", "new-silence", number({ placeholder: "none" }), "Learned when the window closes without feedback, e.g. 0. Default: missing feedback is ignored.");
+  const [low, high] = [number({ value: "0", "aria-label": "Worst reward" }), number({ value: "1", "aria-label": "Best reward" })];
+  const range = group("Reward range", "new-range", h("div", { class: "from-to" }, "from", low, "to", high), "", () => low);
+  const explore = field("Exploration share", "new-explore", number({ min: 0, max: 1, placeholder: "default of the learner" }), "Share of decisions drawn evenly from all candidates; 0 always shows the best guess.");
+  const least = field("Minimum share per candidate", "new-least", number({ min: 0, max: 1, placeholder: "none" }));
   const keyed = h("input", { type: "checkbox", id: "new-keyed" });
   const shared = h("input", { type: "checkbox", id: "new-shared", checked: true });
   const ids = h("input", { type: "checkbox", id: "new-ids", checked: true });
   const check = (control, label, hint) => h("div", { class: "field" }, h("span", { class: "row" }, control, h("label", { for: control.id }, label)), h("span", { class: "hint" }, hint));
   const keeping = h("input", { type: "checkbox", id: "new-keep", checked: true });
-  const boxes = { keyed: check(keyed, "One learner per user", "Each decision then says whose it is (key)."), shared: check(shared, "New users start from what all users taught", "Else every user begins with nothing."), ids: check(ids, "A candidate's id counts as a feature", "So that two with the same features can be told apart."), keep: check(keeping, "The log keeps the texts", "Else only what is learnt from them, and stories say less.") };
-  const shards = field("Shards", "new-shards", number({ min: 1, max: 64, step: 1, placeholder: "1" }), "More, up to 64, let several workers write for different users at once. The price: users share names and a start only within their shard, versions count per shard, a rollback goes to a moment only, and the number is fixed.");
-  const params = field("Settings of the learner", "new-params", h("textarea", { class: "code", rows: 2, spellcheck: "false" }), "JSON.");
+  const boxes = { keyed: check(keyed, "One learner per user", "Each request then needs a key, e.g. the user's id."), shared: check(shared, "New users start from what all users taught", "Otherwise every user starts from scratch."), ids: check(ids, "Use the candidate's id as a feature", "Distinguishes candidates with the same features."), keep: check(keeping, "Keep the texts in the log", "Otherwise the log keeps only derived features, and stories show less.") };
+  const shards = field("Shards", "new-shards", number({ min: 1, max: 64, step: 1, placeholder: "1" }), "1 to 64; several workers can then write for different users at once. Users share names and a start only within their shard, each shard numbers its own versions, rollbacks need a time, and the number cannot change.");
+  const params = field("Learner params", "new-params", h("textarea", { class: "code", rows: 2, spellcheck: "false" }), "JSON.");
   const optional = h("span", { class: "hint" });
 
-  // By the names that the service has for them.
+  // By their field names in the API.
   const fields = { name, loop: out, feedback: back, labels, n_classes: labels, knobs: knobsGroup, space: knobsGroup, features, text: texts, dim: count, hashed: count, learner, window_s: windowField, default_reward: silence, reward_range: range, explore, floor: explore, min_share: least, shards, params };
   const all = [...new Set([...Object.values(fields), item, context])];
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
@@ -75,7 +75,7 @@ export function createForm(refresh) {
   const chooseBack = () => {
     const first = backNow();
     const fitting = learners[out.value()].filter((one) => one.kinds.includes(first.feedback));
-    learner.control.replaceChildren(h("option", { value: first.recommended ? "" : first.learner }, `${first.learner}, to begin with`), ...fitting.filter((one) => one.name !== first.learner).map((one) => h("option", { value: one.name }, one.name)));
+    learner.control.replaceChildren(h("option", { value: first.recommended ? "" : first.learner }, `${first.learner} (recommended)`), ...fitting.filter((one) => one.name !== first.learner).map((one) => h("option", { value: one.name }, one.name)));
     chooseLearner();
   };
   const chooseLearner = () => {
@@ -85,7 +85,7 @@ export function createForm(refresh) {
     const own = loopNow().words.knobs ? Object.fromEntries(Object.entries(one.params).filter(([setting]) => setting !== "space")) : one.params;
     params.control.value = learner.control.value && Object.keys(own).length ? JSON.stringify(own, null, 1).replace(/\n\s*/g, " ") : "{}";
     const may = Object.entries(one.optional).map(([key, value]) => `${key} (${JSON.stringify(value)})`).join(", ");
-    set(optional, may ? `May have: ${may}.` : "");
+    set(optional, may ? `Optional: ${may}.` : "");
     arrange();
   };
   const arrange = () => {
@@ -101,7 +101,7 @@ export function createForm(refresh) {
     show(item, records);
     show(context, records && words.asks === "candidates");
     show(texts, records);
-    set(item.root.querySelector("label"), words.asks === "candidates" ? "What your app knows of each one" : "What your app knows of it");
+    set(item.root.querySelector("label"), words.asks === "candidates" ? "Example record of one candidate" : "Example record");
     const fits = new Set([...backNow().settings, ...entry().settings]);
     for (const [setting, part] of [["default_reward", silence], ["reward_range", range], ["explore", explore], ["min_share", least]]) show(part, fits.has(setting));
     boxes.shared.hidden = !(takes("shared_start") && keyed.checked);
@@ -114,15 +114,15 @@ export function createForm(refresh) {
   const parsed = (part, fallback) => {
     try {
       const value = JSON.parse(part.control.value || "{}");
-      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("it is no object");
+      if (value === null || typeof value !== "object" || Array.isArray(value)) throw new Error("not an object");
       return value;
     } catch (error) {
       if (fallback !== undefined) return fallback;
-      part.fail(`This is not a record in JSON: ${error.message}.`);
+      part.fail(`Not a valid JSON object: ${error.message}.`);
       return null;
     }
   };
-  // The body of PUT; `strict` says at the fields what is wrong and gives null.
+  // The body of PUT; with `strict`, marks the first invalid field and returns null.
   const body = (strict) => {
     const has = asksFeatures();
     const made = { loop: out.value(), feedback: back.value() };
@@ -172,14 +172,14 @@ export function createForm(refresh) {
     event.preventDefault();
     wrong.hidden = true;
     for (const part of all) part.clear();
-    if (!name.control.checkValidity()) return name.fail("Give it a name: letters, digits, dots, dashes and underscores, a letter or digit first.");
+    if (!name.control.checkValidity()) return name.fail("Enter a name: letters, digits, dots, dashes and underscores; a letter or digit first.");
     if (!item.root.hidden && (parsed(item) === null || (!context.root.hidden && parsed(context) === null))) return;
     const content = body(true);
     if (content === null) return;
     try {
       if (sample()) samples.set(name.control.value, sample());
       const made = await call("PUT", `/v1/models/${encodeURIComponent(name.control.value)}`, content);
-      announce(`Model ${made.name} is ready`);
+      announce(`Created model ${made.name}`);
       location.hash = `model=${encodeURIComponent(made.name)}`;
     } catch (error) {
       const at = error.status === 409 ? name : named(error.message, fields);
@@ -197,7 +197,7 @@ export function createForm(refresh) {
   };
 
   const root = h("form", { class: "card stack create", "aria-labelledby": "new-title", novalidate: true, onsubmit: send, oninput: () => draw() },
-    h("h2", { id: "new-title" }, "A new model"),
+    h("h2", { id: "new-title" }, "New model"),
     name.root, out.root, back.root, labels.root, knobsGroup.root,
     h("div", { class: "pair" }, item.root, context.root), features.root, count.root,
     h("details", { class: "advanced" }, h("summary", {}, "More settings"), h("div", { class: "stack" },
@@ -208,8 +208,8 @@ export function createForm(refresh) {
       h("div", { class: "pair" }, boxes.keyed, boxes.shared, boxes.ids, boxes.keep), shards.root,
       h("div", { class: "field" }, params.root, optional))),
     wrong,
-    h("div", { class: "row" }, h("button", { class: "main", type: "submit", id: "create" }, "Create the model"), h("button", { type: "button", class: "quiet", onclick: cancel }, "Cancel")),
-    h("section", { class: "stack", "aria-labelledby": "new-calls" }, h("h2", { id: "new-calls" }, "The calls"), h("p", { class: "hint" }, "All that your app has to do, with the names from above. The first call makes the same model as the button."), calls.root));
+    h("div", { class: "row" }, h("button", { class: "main", type: "submit", id: "create" }, "Create model"), h("button", { type: "button", class: "quiet", onclick: cancel }, "Cancel")),
+    h("section", { class: "stack", "aria-labelledby": "new-calls" }, h("h2", { id: "new-calls" }, "Code for your app"), h("p", { class: "hint" }, "The three calls of your app, with the names from above. The first call creates the same model as the button."), calls.root));
 
   learner.control.addEventListener("change", chooseLearner);
   kind.control.addEventListener("change", arrange);

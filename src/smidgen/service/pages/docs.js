@@ -1,4 +1,4 @@
-// /openapi.json, made readable: operations by subject, their fields, and calls to copy.
+// /openapi.json as a page: operations by subject, their fields, and calls to copy.
 import { announce, by, h } from "./dom.js";
 import { examples } from "./examples.js";
 import { link as linkGuests } from "./guests.js";
@@ -8,11 +8,11 @@ const SUBJECTS = [
   ["Models", /^\/v1\/models(\/\{name\})?$/],
   ["Decisions", /^\/v1\/models\/\{name\}\/decisions/],
   ["Feedback and stories", /^\/v1\/(decisions|feedback)/],
-  ["The log", /\/log$/],
-  ["What it knows and how it does", /^\/v1\/models\/\{name\}\/(weights|health|compare|taste)/],
-  ["The life of a model", /^\/v1\/models\/\{name\}[:/]/],
-  ["Doors for other systems", /^\/(personalizer|ofrep)/],
-  ["The service itself", /./],
+  ["Log", /\/log$/],
+  ["Weights, health and comparison", /^\/v1\/models\/\{name\}\/(weights|health|compare|taste)/],
+  ["Manage models", /^\/v1\/models\/\{name\}[:/]/],
+  ["Integrations", /^\/(personalizer|ofrep)/],
+  ["Service", /./],
 ];
 const METHODS = ["get", "put", "post", "delete", "patch"];
 
@@ -24,24 +24,24 @@ function type(schema) {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" · ");
   if (schema.anyOf) return schema.anyOf.flatMap((one, i) => (i ? [" or ", type(one)] : [type(one)]));
-  if (schema.type === "array") return schema.items ? ["list of ", type(schema.items)] : "list";
+  if (schema.type === "array") return schema.items ? ["array of ", type(schema.items)] : "array";
   if (schema.type === "object" && typeof schema.additionalProperties === "object") return ["object of ", type(schema.additionalProperties)];
-  return schema.type ?? "anything";
+  return schema.type ?? "any";
 }
 
 function limits(schema) {
   const words = { minimum: "≥", maximum: "≤", exclusiveMinimum: ">", exclusiveMaximum: "<", minLength: "characters ≥", maxLength: "characters ≤", minItems: "items ≥", maxItems: "items ≤" };
   const told = Object.entries(words).filter(([key]) => schema[key] !== undefined).map(([key, word]) => `${word} ${schema[key].toLocaleString("en")}`);
-  if (schema.default !== undefined && schema.default !== null) told.push(`${JSON.stringify(schema.default)} if left out`);
+  if (schema.default !== undefined && schema.default !== null) told.push(`default ${JSON.stringify(schema.default)}`);
   return told.join(", ");
 }
 
 function fields(schema) {
   const required = new Set(schema.required ?? []);
   return h("div", { class: "scroll" }, h("table", {},
-    h("thead", {}, h("tr", {}, ["Field", "Type", ""].map((text) => h("th", { scope: "col" }, text)))),
+    h("thead", {}, h("tr", {}, ["Field", "Type", "Meaning"].map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", {}, Object.entries(schema.properties ?? {}).map(([name, one]) => h("tr", {},
-      h("td", {}, h("code", {}, name), required.has(name) && h("span", { class: "hint" }, " required")), h("td", {}, type(one)), h("td", { class: "hint" }, limits(one)))))));
+      h("td", {}, h("code", {}, name), required.has(name) && h("span", { class: "hint" }, " required")), h("td", {}, type(one)), h("td", {}, one.description, limits(one) && h("span", { class: "hint" }, ` (${limits(one)})`)))))));
 }
 
 function example(title, text) {
@@ -76,7 +76,7 @@ function operation(document, method, path, told, shared, known) {
     parameters.length > 0 && h("p", { class: "hint" }, "Parameters: ", parameters.flatMap((one, i) => [i ? ", " : "", h("code", {}, one.name), ` (${one.in})`])),
     body && h("div", {}, h("h3", {}, "Body: ", h("a", { href: `#${link(content) ?? id}` }, link(content) ?? "object")), fields(body)),
     h("table", { class: "status" }, h("tbody", {}, good.map(status))),
-    h("details", {}, h("summary", {}, "Refusals"), h("table", { class: "status" }, h("tbody", {}, bad.map(status)))),
+    h("details", {}, h("summary", {}, "Errors"), h("table", { class: "status" }, h("tbody", {}, bad.map(status)))),
     calls.map((one) => example(one.title, curl(method, one.path ?? path, one.body)))) };
 }
 
@@ -93,8 +93,8 @@ async function start() {
     h("div", {}, h("h3", {}, "Bodies"), h("ul", {}, schemas.map(([name]) => h("li", {}, h("a", { href: `#${name}` }, name))))));
   const menu = h("details", { class: "menu", open: innerWidth > 800 }, h("summary", {}, "Contents"), operations);
   const content = h("div", { class: "operations" },
-    h("div", { class: "stack" }, h("h1", {}, "The API"), h("p", { class: "muted" }, `${document_.info.description} Version ${document_.info.version}; the document is `, h("a", { href: "/openapi.json" }, "/openapi.json"), "."),
-      h("p", { class: "muted" }, "JSON in and out. A refusal says what was wrong and the way out: ", h("code", {}, '{"error": {"code", "message", "hint"}}'), ". Once a token exists, every /v1 call needs one: ", h("code", {}, "-H 'authorization: Bearer TOKEN'"), ".")),
+    h("div", { class: "stack" }, h("h1", {}, "API reference"), h("p", { class: "muted" }, `${document_.info.description} Version ${document_.info.version}; the document is `, h("a", { href: "/openapi.json" }, "/openapi.json"), "."),
+      h("p", { class: "muted" }, "Requests and replies are JSON. An error has a code, a message and a hint: ", h("code", {}, '{"error": {"code", "message", "hint"}}'), ". Once a token exists, every /v1 call needs one: ", h("code", {}, "-H 'authorization: Bearer TOKEN'"), ".")),
     [...groups].filter(([, all]) => all.length).map(([subject, all]) => [h("h2", {}, subject), all.map((one) => one.root)]),
     h("h2", {}, "Bodies"),
     schemas.map(([name, schema]) => h("section", { class: "card stack", id: name, "aria-label": name }, h("h2", {}, name), schema.description && h("p", { class: "muted" }, schema.description), fields(schema))));

@@ -58,7 +58,7 @@ export const figure = (loop, x) => (x === null || x === undefined ? "–" : loop
 
 export function interval(loop, quality) {
   const silent = quality.silent ? `, ${whole(quality.silent)} silent` : "";
-  if (quality.value === null) return quality.of ? `last ${whole(quality.of)}${silent}` : "nothing learnt yet";
+  if (quality.value === null) return quality.of ? `last ${whole(quality.of)}${silent}` : "no data yet";
   const ends = quality.low === null ? "" : loop.share ? `${percent(quality.low).replace(" %", "")}–${percent(quality.high)}, ` : `${short(quality.low)} to ${short(quality.high)}, `;
   return `${ends}last ${whole(quality.of)}${silent}`;
 }

@@ -1,4 +1,4 @@
-// Change a model that lives, or archive it: each in a dialog that says what will happen before it does.
+// Dialogs that change, archive or restore a model, and state the effect first.
 import { call, sentence } from "./api.js";
 import { announce, h, span, whole } from "./dom.js";
 import { field, named, names } from "./fields.js";
@@ -13,7 +13,7 @@ export function dialog(id, title, ...inside) {
   return root;
 }
 
-// Ask once more, then do it: what is sent, what is announced then, and how the two buttons are called.
+// Confirm, then send: the request, the announcement and the labels of the two buttons.
 function sure(model, done, { id, title, words, method, path, said, leave, go, danger = "" }) {
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
   const send = async (event) => {
@@ -35,28 +35,28 @@ function sure(model, done, { id, title, words, method, path, said, leave, go, da
 
 export function archiveDialog(model, done) {
   sure(model, done, {
-    id: "archive", title: `Archive ${model.name}?`, method: "DELETE", path: "", said: `${model.name} is archived`, leave: "Keep it", go: "Archive it", danger: " danger",
-    words: `It will decide no more: apps that ask it will be refused. Answers to its ${whole(model.decisions)} decisions are still learnt until their windows end (${span(model.window_s)} each). Its log, its figures and this page stay, and it can be revived here later.`,
+    id: "archive", title: `Archive ${model.name}?`, method: "DELETE", path: "", said: `Archived ${model.name}`, leave: "Cancel", go: "Archive model", danger: " danger",
+    words: `It makes no more decisions: requests from apps get an error. Feedback on its ${whole(model.decisions)} decisions is still learned until their windows close (${span(model.window_s)} each). The log and this page stay, and you can restore the model here later.`,
   });
 }
 
 export function reviveDialog(model, done) {
   sure(model, done, {
-    id: "revive", title: `Revive ${model.name}?`, method: "POST", path: ":revive", said: `${model.name} decides again`, leave: "Leave it", go: "Revive it",
-    words: "It will decide again and go on where it was, with all that it has learnt.",
+    id: "revive", title: `Restore ${model.name}?`, method: "POST", path: ":revive", said: `Restored ${model.name}`, leave: "Cancel", go: "Restore model",
+    words: "It decides again and continues from its last state.",
   });
 }
 
-// What can be changed of this model, each with what it is now; a field that is left as it is changes nothing.
+// The settings that can change, with their current values; unchanged fields are not sent.
 function parts(model, fits) {
   const all = [
-    { setting: "window_s", part: field("Feedback is learnt for (seconds)", "edit-window", number(model.window_s, { min: 0 }), `It is ${span(model.window_s)} now. Decisions that are open keep theirs.`), was: model.window_s },
-    fits("default_reward") && { setting: "default_reward", part: field("Silence counts as a reward of", "edit-silence", number(model.default_reward), "Empty: nothing is learnt from silence."), was: model.default_reward },
-    fits("explore") && { setting: "explore", part: field("Share of exploration", "edit-explore", number(model.explore, { min: 0, max: 1 }), "Spread evenly over all; 0: always the best guess."), was: model.explore },
-    fits("min_share") && { setting: "min_share", part: field("Least share of each candidate", "edit-least", number(model.min_share, { min: 0, max: 1 })), was: model.min_share },
-    model.challenger_of && { setting: "share", part: field("Share of the traffic", "edit-share", number(model.challenger_of.share, { min: 0, max: 1 }), `Of the decisions of ${model.challenger_of.model}.`), was: model.challenger_of.share },
-    model.labels && { setting: "add_labels", part: field("New labels", "edit-labels", h("textarea", { rows: 2 }), `Besides the ${whole(model.labels.length)} that there are. Separated by commas, or one on each line.`) },
-    model.features?.auto && { setting: "add_text", part: field("Fields that become texts", "edit-text", h("input", { autocomplete: "off", placeholder: "title, body" }), model.features.auto.text.length ? `Besides ${model.features.auto.text.join(", ")}.` : "Their words count from then on.") },
+    { setting: "window_s", part: field("Feedback window (s)", "edit-window", number(model.window_s, { min: 0 }), `Currently ${span(model.window_s)}. Open decisions keep their window.`), was: model.window_s },
+    fits("default_reward") && { setting: "default_reward", part: field("Reward for missing feedback", "edit-silence", number(model.default_reward), "Empty: missing feedback is ignored."), was: model.default_reward },
+    fits("explore") && { setting: "explore", part: field("Exploration share", "edit-explore", number(model.explore, { min: 0, max: 1 }), "Share of decisions drawn evenly from all candidates; 0 always shows the best guess."), was: model.explore },
+    fits("min_share") && { setting: "min_share", part: field("Minimum share per candidate", "edit-least", number(model.min_share, { min: 0, max: 1 })), was: model.min_share },
+    model.challenger_of && { setting: "share", part: field("Share of the traffic", "edit-share", number(model.challenger_of.share, { min: 0, max: 1 }), `Share of the decisions of ${model.challenger_of.model}.`), was: model.challenger_of.share },
+    model.labels && { setting: "add_labels", part: field("New labels", "edit-labels", h("textarea", { rows: 2 }), `In addition to the existing ${whole(model.labels.length)}. Separated by commas, or one per line.`) },
+    model.features?.auto && { setting: "add_text", part: field("New text fields", "edit-text", h("input", { autocomplete: "off", placeholder: "title, body" }), model.features.auto.text.length ? `In addition to ${model.features.auto.text.join(", ")}.` : "Each word of these fields becomes a feature.") },
   ];
   return all.filter(Boolean);
 }
@@ -70,20 +70,20 @@ function changes(fields) {
     }
     const now = part.control.value === "" ? null : part.control.valueAsNumber;
     if (now === (was ?? null)) continue;
-    if (now === null && setting !== "default_reward") throw Object.assign(new Error("Give a number."), { part });
+    if (now === null && setting !== "default_reward") throw Object.assign(new Error("Enter a number."), { part });
     out[setting] = now;
   }
   return out;
 }
 
 const WORDS = {
-  window_s: (value) => `feedback will be learnt for ${span(value)}`,
-  default_reward: (value) => (value === null ? "nothing will be learnt from silence" : `silence will count as a reward of ${value}`),
-  explore: (value) => `the share of exploration will be ${value}`,
-  share: (value) => `it will decide a share of ${value} of the traffic`,
-  min_share: (value) => `each candidate will have a share of at least ${value}`,
-  add_labels: (value) => `${value.length > 1 ? "there will be the labels" : "there will be the label"} ${value.join(", ")}; labels cannot be taken away again`,
-  add_text: (value) => `${value.join(", ")} will be read as text`,
+  window_s: (value) => `the feedback window is ${span(value)}`,
+  default_reward: (value) => (value === null ? "missing feedback is ignored" : `missing feedback counts as a reward of ${value}`),
+  explore: (value) => `the exploration share is ${value}`,
+  share: (value) => `it decides a share of ${value} of the traffic`,
+  min_share: (value) => `each candidate has a share of at least ${value}`,
+  add_labels: (value) => `${value.length > 1 ? "new labels" : "new label"}: ${value.join(", ")}; labels cannot be removed later`,
+  add_text: (value) => `${value.join(", ")} ${value.length > 1 ? "are" : "is"} read as text`,
 };
 
 // `settings` are those that go with the model's learner and feedback.
@@ -91,9 +91,9 @@ export function editDialog(model, settings, done) {
   const fields = parts(model, (setting) => settings.includes(setting) || model[setting] !== null);
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
   const sure = h("div", { class: "stack", hidden: true, id: "edit-sure", tabindex: "-1" });
-  const next = h("button", { class: "main", type: "submit", id: "edit-next" }, "Go on");
+  const next = h("button", { class: "main", type: "submit", id: "edit-next" }, "Review changes");
   let agreed = null;
-  const again = () => { agreed = null; sure.hidden = true; next.textContent = "Go on"; };
+  const again = () => { agreed = null; sure.hidden = true; next.textContent = "Review changes"; };
   const go = async (event) => {
     event.preventDefault();
     wrong.hidden = true;
@@ -105,15 +105,15 @@ export function editDialog(model, settings, done) {
       return error.part.fail(error.message);
     }
     if (!Object.keys(wanted).length) {
-      wrong.textContent = "Nothing is changed yet.";
+      wrong.textContent = "No changes yet. Change at least one field.";
       wrong.hidden = false;
       return null;
     }
     if (agreed !== JSON.stringify(wanted)) {
       agreed = JSON.stringify(wanted);
-      sure.replaceChildren(h("p", {}, "From now on:"), h("ul", {}, Object.entries(wanted).map(([setting, value]) => h("li", {}, `${WORDS[setting](value)}.`))), h("p", { class: "hint" }, "It is written to the log. What was learnt stays."));
+      sure.replaceChildren(h("p", {}, "From now on:"), h("ul", {}, Object.entries(wanted).map(([setting, value]) => h("li", {}, `${WORDS[setting](value)}.`))), h("p", { class: "hint" }, "The change is written to the log. The learned state stays."));
       sure.hidden = false;
-      next.textContent = "Change it";
+      next.textContent = "Apply changes";
       sure.focus();
       return null;
     }
@@ -133,5 +133,5 @@ export function editDialog(model, settings, done) {
   };
   const root = dialog("edit", `Change ${model.name}`,
     h("form", { class: "stack", onsubmit: go, oninput: again, novalidate: true }, fields.map(({ part }) => part.root), sure, wrong,
-      h("div", { class: "row end" }, h("button", { type: "button", onclick: () => root.close() }, "Leave it"), next)));
+      h("div", { class: "row end" }, h("button", { type: "button", onclick: () => root.close() }, "Cancel"), next)));
 }

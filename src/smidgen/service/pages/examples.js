@@ -1,4 +1,4 @@
-// Calls that work one after the other, for the API page, from the loops' own examples.
+// Calls for the API page, from the examples of the loops; they work in this order.
 const id = "DECISION";
 
 export function examples(loops) {
@@ -12,8 +12,8 @@ export function examples(loops) {
     "delete /v1/models/{name}": [{ title: "Archive", path: model }],
     "post /v1/models/{name}/decisions": all.map((one) => ({ title: one.title, path: `/v1/models/${one.name}/decisions`, body: one.request })),
     "post /v1/models/{name}/decisions:batch": all.flatMap((one) => one.batches.map(([title, body]) => ({ title, path: `/v1/models/${one.name}/decisions:batch`, body }))),
-    "get /v1/models/{name}/log": [{ title: "The log from the beginning", path: `${model}/log?after=0` }],
+    "get /v1/models/{name}/log": [{ title: "Log from the start", path: `${model}/log?after=0` }],
     "post /v1/decisions/{id}/feedback": all.flatMap((one) => one.feedback.map(([title, body]) => ({ title: `${one.title}: ${title}`, path: `/v1/decisions/${id}/feedback`, body }))),
-    "get /v1/decisions/{id}": [{ title: "Its story", path: `/v1/decisions/${id}` }],
+    "get /v1/decisions/{id}": [{ title: "Story of a decision", path: `/v1/decisions/${id}` }],
   };
 }

@@ -1,4 +1,4 @@
-// A field of a form: its label, its control, a hint, and below it what the service has against it.
+// A field of a form: label, control, hint and error.
 import { h, set } from "./dom.js";
 
 export function field(label, id, control, hint) {
@@ -32,7 +32,7 @@ export function choice(legend, id, chosen) {
   return { root, value, fill, pick, ...failing(root, wrong, () => {}, () => list.querySelector("input")) };
 }
 
-// Something else that can be wrong: a group of controls under a title.
+// A group of controls under a title, with its error.
 export function group(title, id, inside, hint, first) {
   const wrong = h("p", { class: "wrong", id: `${id}-wrong`, role: "alert", hidden: true });
   const root = h("fieldset", { id }, h("legend", {}, title), hint && h("p", { class: "hint" }, hint), inside, wrong);
@@ -55,7 +55,7 @@ function failing(root, wrong, describe, first) {
   };
 }
 
-// The field that a refusal names first, by the names that the service has for them; null if it names none.
+// The field that an error names first, by its name in the API; null if it names none.
 export function named(text, fields) {
   const found = Object.keys(fields).map((name) => ({ name, at: text.search(new RegExp(`(?<![\\w])${name}(?![\\w])`)) })).filter(({ at }) => at >= 0);
   found.sort((a, b) => a.at - b.at || b.name.length - a.name.length);

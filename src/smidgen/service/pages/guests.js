@@ -1,4 +1,4 @@
-// Pages of guests: links to those that are there now, beside our own.
+// Links to the pages of loaded plugins.
 import { h } from "./dom.js";
 
 let asked = null;

@@ -1,8 +1,8 @@
-// What was found about a model: in words, with the figure and the way out. The first thing its page says.
+// The findings of the health checks with their hints, at the top of a model's page.
 import { get } from "./api.js";
 import { h, set, whole } from "./dom.js";
 
-const WORDS = { problem: "problem", warning: "warning", info: "to know" };
+const WORDS = { problem: "problem", warning: "warning", info: "info" };
 export const title = (code) => (code === "nothing_to_learn" ? "nothing to learn from" : code.replaceAll("_", " "));
 export const idle = (findings) => findings.some((finding) => finding.code === "nothing_to_learn");
 
@@ -34,7 +34,7 @@ export function healthCard(name) {
     if (content !== drawn) list.replaceChildren(...findings.map(item));
     drawn = content;
     state.hidden = findings.length > 0;
-    set(state, model.decisions ? `Nothing wrong was found in its latest decisions (${whole(model.decisions)} in all).` : "No decision has been asked for yet.");
+    set(state, model.decisions ? `Healthy: no problems in the latest decisions (${whole(model.decisions)} in total).` : "No decisions yet.");
     root.dataset.worst = findings[0]?.severity ?? "good";
     return findings;
   };

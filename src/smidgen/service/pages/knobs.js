@@ -1,7 +1,7 @@
 // Knobs: rows of a name and limits, in the app's own units.
 import { h, set, short, whole } from "./dom.js";
 
-const KINDS = [["plain", "a number"], ["integer", "a whole number"], ["log", "a number, by factors"]];
+const KINDS = [["plain", "a number"], ["integer", "an integer"], ["log", "a number, logarithmic"]];
 
 export function knobsEditor(changed) {
   const list = h("div", { class: "knobs" });
@@ -10,15 +10,15 @@ export function knobsEditor(changed) {
     const row = h("div", { class: "knob" },
       h("input", { class: "knob-name", value: name, placeholder: "timeout", maxlength: 200, "aria-label": `Name of knob ${n}`, autocomplete: "off" }),
       h("select", { class: "knob-kind", "aria-label": `Kind of knob ${n}` }, KINDS.map(([value, text]) => h("option", { value, selected: value === kind }, text))),
-      h("input", { class: "knob-low", type: "number", step: "any", value: low, "aria-label": `Least value of knob ${n}` }),
-      h("input", { class: "knob-high", type: "number", step: "any", value: high, "aria-label": `Greatest value of knob ${n}` }),
+      h("input", { class: "knob-low", type: "number", step: "any", value: low, "aria-label": `Minimum of knob ${n}` }),
+      h("input", { class: "knob-high", type: "number", step: "any", value: high, "aria-label": `Maximum of knob ${n}` }),
       h("button", { type: "button", class: "quiet", "aria-label": `Remove knob ${n}`, onclick: () => { row.remove(); changed(); } }, "Remove"));
     list.append(row);
     return row;
   };
   add("timeout", "log", "0.01", "10");
   add("threads", "integer", "1", "64");
-  const more = h("button", { type: "button", onclick: () => { add().querySelector("input").focus(); changed(); } }, "Another knob");
+  const more = h("button", { type: "button", onclick: () => { add().querySelector("input").focus(); changed(); } }, "Add knob");
   const root = h("div", { class: "stack tight" }, h("div", { class: "knob heads", "aria-hidden": "true" }, ["name", "kind", "from", "to", ""].map((text) => h("span", { class: "hint" }, text))), list, h("div", {}, more));
 
   const rows = () => [...list.children].map((row) => {
@@ -33,15 +33,15 @@ export function knobsEditor(changed) {
     space: () => ({ type: "Box", low: rows().map(({ low }) => low), high: rows().map(({ high }) => high) }),
     wrong() {
       const all = rows();
-      if (!all.length) return "Give at least one knob.";
+      if (!all.length) return "Add at least one knob.";
       const bad = all.find(({ name, low, high }) => !name || !(low < high));
-      if (bad) return bad.name ? `The limits of ${bad.name} are ${bad.low} and ${bad.high}: the first must be below the second.` : "Every knob needs a name.";
+      if (bad) return bad.name ? `The limits of ${bad.name} are ${bad.low} and ${bad.high}: the first must be smaller than the second.` : "Every knob needs a name.";
       return new Set(all.map(({ name }) => name)).size < all.length ? "Two knobs have the same name." : null;
     },
   };
 }
 
-// What a tuner thinks best, with the loss that it expects there; hidden while it cannot say.
+// The best point of a tuner with its expected loss; hidden while it is not known.
 export function bestCard() {
   const [values, said] = [h("div"), h("p", { class: "hint" })];
   const root = h("section", { class: "card stack third", "aria-labelledby": "best-title", hidden: true }, h("h2", { id: "best-title" }, "Best so far"), values, said);
@@ -53,8 +53,8 @@ export function bestCard() {
     drawn = content;
     values.replaceChildren(knobsTable(best.knobs ?? Object.fromEntries(best.point.map((x, i) => [`x${i + 1}`, x]))));
     const interval = best.low === null || best.high === null ? "" : ` (${short(best.low)} to ${short(best.high)})`;
-    const beyond = best.clipped ? ` ${whole(best.clipped)} losses lay beyond the bound.` : "";
-    set(said, (best.loss === null ? "What the loss is there it cannot say yet." : `The loss expected there: ${short(best.loss)}${interval}.`) + beyond);
+    const beyond = best.clipped ? ` ${whole(best.clipped)} losses were above the bound.` : "";
+    set(said, (best.loss === null ? "The expected loss is not known yet." : `Expected loss: ${short(best.loss)}${interval}.`) + beyond);
   };
   return { root, update };
 }

@@ -1,4 +1,4 @@
-// What the service says of its loops: names, words, measures, forms, examples. The pages know no loop by themselves.
+// The service describes its loops: names, texts, measures, forms, examples. The pages hard-code none.
 let asked = null;
 
 export function loops() {
@@ -7,10 +7,10 @@ export function loops() {
   return asked;
 }
 
-// The loop of a model; one that is judged by another figure than its loop (a mean reward, say) has words for that.
+// The loop of a model; a model with another measure than its loop (e.g. mean reward) gets texts for it.
 export function loopOf(model, known) {
   const loop = known[model.loop], { measure } = model.quality;
   if (measure === loop.measure) return loop;
   const title = measure[0].toUpperCase() + measure.slice(1);
-  return { ...loop, measure, share: false, words: { ...loop.words, curve: title, about_curve: `${title} in windows of learnt feedback, with 95 % intervals.` } };
+  return { ...loop, measure, share: false, words: { ...loop.words, curve: title, about_curve: `${title} in windows of learned feedback, with 95 % intervals.` } };
 }

@@ -1,4 +1,4 @@
-// One model: how well it does, what theory promises, what it goes by, how late its users answer.
+// One model: quality, regret bound, weights, feedback delay.
 import { get, model as path } from "./api.js";
 import { callsCard } from "./calls.js";
 import { draw } from "./charts.js";
@@ -19,12 +19,12 @@ import { tryCard } from "./tryit.js";
 export function chartCard(title, note, size, kind = "") {
   const chart = h("div", { class: `chart ${kind}`, role: "group", "aria-roledescription": "chart", "aria-label": title, "aria-description": "Arrow keys read the values one by one.", tabindex: "0" });
   const caption = h("figcaption", {}, note);
-  const empty = h("p", { class: "empty" }, "Nothing to draw yet.");
+  const empty = h("p", { class: "empty" }, "No data yet.");
   const heading = h("h2", {}, title);
   const root = h("section", { class: `card ${size}` }, h("figure", {}, heading, chart, empty, caption));
   chart.hidden = true;
   let drawn = null;
-  // Drawn anew only when the figures behind it have changed.
+  // Drawn again only when the data has changed.
   const show = (picture, summary, data) => {
     const content = JSON.stringify(data);
     if (picture && content === drawn) return;
@@ -38,7 +38,7 @@ export function chartCard(title, note, size, kind = "") {
   return { root, chart, caption, empty, heading, show };
 }
 
-const counting = (title = "learnt feedback") => ({ title, from: 0, whole: true });
+const counting = (title = "learned feedback") => ({ title, from: 0, whole: true });
 const inFull = (x) => String(+x.toPrecision(4)).replace("-", "−");
 const share = (x) => `${(100 * x).toFixed(1)} %`;
 const SHARE = { from: 0, to: 1.02, share: true };
@@ -64,7 +64,7 @@ export function modelView(name, refresh) {
     missing() {
       root.replaceChildren(h("section", { class: "card stack", "aria-labelledby": "missing" },
         h("h1", { id: "missing" }, `There is no model ${name}`),
-        h("p", { class: "muted" }, "It was never made here, or this page may not see it. Names are case sensitive."),
+        h("p", { class: "muted" }, "It does not exist, or your token does not allow access to it. Names are case sensitive."),
         h("div", { class: "row" }, h("a", { class: "button main", href: "/#" }, "All models"))));
       gone = true;
     },
@@ -78,12 +78,12 @@ function build(model, loop, refresh, again) {
   const bound = chartCard("Regret bound", "", "third", "short");
   const second = secondCard(loop);
   const strong = weightsCard(model, loop);
-  const lag = chartCard("Feedback lag", "", second ? "third" : "half", "short");
+  const lag = chartCard("Feedback delay", "", second ? "third" : "half", "short");
   const recent = recentCard(model, loop);
   const health = healthCard(model.name);
   const past = pastLine();
   const compare = compareCard(model.name, again);
-  const asks = !model.archived_at && !model.shadow_of && !model.challenger_of; // whether it is asked by its own name
+  const asks = !model.archived_at && !model.shadow_of && !model.challenger_of; // whether apps call it by its own name
   const examination = examinationCard(chartCard);
   const best = bestCard();
   const taste = loop.texts ? tasteCard(model) : null;
@@ -112,11 +112,11 @@ function build(model, loop, refresh, again) {
     const nothing = idle(await health.update(now));
     tell("quality", nothing ? "–" : figure(loop, now.quality.value), nothing ? `${now.quality.measure}: nothing to learn from` : `${now.quality.measure} (${interval(loop, now.quality)})`);
     past.update(now.undoing);
-    tell("version", whole(now.model_version), "feedbacks learnt (version)");
+    tell("version", whole(now.model_version), "learned feedback (version)");
     tell("decisions", whole(now.decisions), now.keyed ? `decisions for ${whole(now.keys)} keys` : "decisions");
-    tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `answered, ${whole(now.open)} ${loop.words.waiting}${now.pending ? `, ${whole(now.pending)} not shown yet` : ""}`);
-    tell("late", whole(now.late), "answers too late");
-    tell("lag", span(told.lag.median_s), "median lag of feedback");
+    tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `with feedback, ${whole(now.open)} ${loop.words.waiting}${now.pending ? `, ${whole(now.pending)} not shown yet` : ""}`);
+    tell("late", whole(now.late), "late feedback");
+    tell("lag", span(told.lag.median_s), "median feedback delay");
     await compare.update(now);
     drawCurve(curve, loop, told, now, nothing);
     drawBound(bound, told.bound);
@@ -135,26 +135,26 @@ function build(model, loop, refresh, again) {
 
 function sampleBar(model, refresh) {
   if (!/^sample(-\d+)?$/.test(model.name) || model.archived_at) return null;
-  const bar = h("progress", { max: "1", value: 0, hidden: true, "aria-label": "Simulated readers played" });
-  const button = h("button", { type: "button", id: "play-more" }, "100 more readers");
+  const bar = h("progress", { max: "1", value: 0, hidden: true, "aria-label": "Progress of simulated readers" });
+  const button = h("button", { type: "button", id: "play-more" }, "Simulate 100 readers");
   button.addEventListener("click", async () => {
     if (isPlaying()) return;
     button.disabled = true;
     bar.hidden = false;
     await playSample(100, refresh, () => {}, (share) => { bar.value = share; });
     [bar.hidden, button.disabled] = [true, false];
-    announce("100 more simulated readers have been here");
+    announce("Simulated 100 more readers");
   });
   return h("section", { class: "card stack", "aria-label": "Simulated readers" }, h("div", { class: "row between" },
-    h("p", { class: "muted" }, "Simulated readers look at five of eight articles and open the one they like most; one in twenty opens any. Their taste is hidden from the model: compare its weights."), button), bar);
+    h("p", { class: "muted" }, "Simulated readers see five of eight articles and open the one they like most; one in twenty opens a random one. The model does not know their preferences: compare its weights."), button), bar);
 }
 
 function drawCurve(card, loop, told, now, nothing) {
   const points = told.points.filter((point) => point.value !== null);
   const last = points.at(-1);
   if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
-  else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It is of those who answered: of the last ${whole(now.quality.of)} closed decisions ${whole(now.quality.silent)} were silent.` : "") + (points.some((point) => point.low === null) ? " Windows with fewer than ten answers have no interval." : ""));
-  set(card.empty, nothing && points.length ? "Nothing to learn from, so nothing to draw: see Health." : "Nothing to draw yet.");
+  else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It counts decisions with feedback only: of the last ${whole(now.quality.of)} closed decisions, ${whole(now.quality.silent)} got no feedback.` : "") + (points.some((point) => point.low === null) ? " Windows with fewer than ten feedbacks have no interval." : ""));
+  set(card.empty, nothing && points.length ? "The model has nothing to learn from: see Health." : "No data yet.");
   card.show(points.length && !nothing ? {
     kind: "lines", x: counting(), y: loop.share ? SHARE : { within: now.reward_range }, at: points.map((point) => point.to),
     lines: [{ ...Object.fromEntries(["value", "low", "high"].map((of) => [of === "value" ? "values" : of, points.map((point) => point[of])])), colour: "accent", dots: points.length <= 30 }],
@@ -176,7 +176,7 @@ function drawBound(card, bound) {
   }, bound.why_not ?? `at most ${short(bound.curve.at(-1)[1])}${unit}`, bound);
 }
 
-// What the loop has besides its curve: the place of the clicked along learnt feedback, or shares of all decisions.
+// The second chart of a loop: the position of clicks over learned feedback, or shares of all decisions.
 function secondCard(loop) {
   if (!loop.figure) return null;
   const { title, note, of, lines, idle } = loop.figure;
@@ -185,20 +185,20 @@ function secondCard(loop) {
   const update = (told) => {
     const all = (places ? told.points : told.made).filter((point) => lines.some((key) => point[key] !== null));
     const still = Boolean(idle) && all.every((point) => lines.every((key) => !point[key]));
-    set(card.empty, all.length && still ? idle : "Nothing to draw yet.");
+    set(card.empty, all.length && still ? idle : "No data yet.");
     const line = (key, i) => ({ values: all.map((p) => p[key]), colour: places ? "good" : lines.length > 1 && i === 0 ? "accent" : "second", stroke: i ? "dotted" : "", dots: places && all.length <= 30 });
     const highest = Math.max(2, ...all.flatMap((p) => lines.map((key) => p[key])));
     const latest = all.at(-1);
     const said = (key) => (places ? `${short(latest[key])} in the latest window` : `${percent(latest[key])} ${key} lately`);
     card.show(all.length && !still ? {
       kind: "lines", x: counting(places ? undefined : "decisions"), y: places ? { from: highest + 0.2, to: 0.8 } : SHARE, at: all.map((p) => p.to), lines: lines.map(line),
-      read: (i) => lines.filter((key) => all[i][key] !== null).map((key) => (places ? ["place", all[i][key].toFixed(2)] : [key, share(all[i][key])])),
+      read: (i) => lines.filter((key) => all[i][key] !== null).map((key) => (places ? ["position", all[i][key].toFixed(2)] : [key, share(all[i][key])])),
     } : null, latest ? lines.map(said).join(", ") : "", all);
   };
   return { root: card.root, update };
 }
 
-// The name of a weight beside its bar; a cross of two features has a line for each.
+// The name of a weight next to its bar; a cross of two features has a line for each.
 const CROSS = " × ";
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 const tick = (name) => name.split(CROSS).map((part, i) => cut((i ? "× " : "") + part, 26));
@@ -234,7 +234,7 @@ function weightsCard(model, loop) {
     const content = JSON.stringify([told.weights, told.key, told.label]);
     if (content === drawn) return undefined;
     drawn = content;
-    set(card.empty, told.why_not ?? "All weights are zero: nothing has been learnt.");
+    set(card.empty, told.why_not ?? "All weights are zero: the model has not learned yet.");
     const bars = told.weights.slice(0, 14);
     card.chart.style.setProperty("--bars", `${Math.max(150, bars.reduce((sum, bar) => sum + (bar.name.includes(CROSS) ? 36 : 26), 40))}px`);
     card.show(bars.length ? {
@@ -249,7 +249,7 @@ function weightsCard(model, loop) {
 }
 
 function drawLag(card, lag) {
-  set(card.caption, lag.of ? `Time between decision and feedback of the last ${whole(lag.of)} learnt; the median is ${span(lag.median_s)}. ${lag.late ? `${whole(lag.late)} came too late and are not counted.` : "None came too late."}` : "Nothing learnt yet.");
+  set(card.caption, lag.of ? `Time from decision to feedback, for the last ${whole(lag.of)} learned; median ${span(lag.median_s)}. ${lag.late ? `${whole(lag.late)} late ones are not counted.` : "None was late."}` : "No data yet.");
   const last = lag.bars.findLastIndex((bar) => bar.n > 0);
   const bars = lag.bars.slice(0, Math.max(4, last + 2));
   card.show(lag.of ? {
@@ -258,20 +258,21 @@ function drawLag(card, lag) {
 }
 
 function settingsCard(model, back, again) {
-  const features = Array.isArray(model.features) ? model.features.join(", ") : model.features?.auto ? `records, up to ${whole(model.features.auto.dim)} names of their own` : model.features ? `hashed into ${whole(model.features.hashed)} columns` : positions(model) ? `${positions(model)}, by position` : "none";
+  const features = Array.isArray(model.features) ? model.features.join(", ") : model.features?.auto ? `records, up to ${whole(model.features.auto.dim)} names` : model.features ? `hashed into ${whole(model.features.hashed)} columns` : positions(model) ? `${positions(model)}, by position` : "none";
   const rows = [["Learner", model.learner], ["Features", features], ["Labels", model.labels?.join(", ")], ["Knobs", model.knobs && Object.entries(model.knobs).map(([name, limits]) => `${name} ${limitsOf(limits)}`).join(", ")],
-    ["Settings", Object.keys(model.params).length ? JSON.stringify(model.params) : "as they come"],
-    ["Feedback is learnt for", span(model.window_s)], ["Silence counts as", model.default_reward === null ? null : `a reward of ${short(model.default_reward)}`],
-    ["Share of exploration", model.explore === null ? null : short(model.explore)], ["Least share of each", model.min_share ? short(model.min_share) : null], ["Events are kept for", model.retention_s && span(model.retention_s)], ["The log begins", logBegins(model.base)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
+    ["Params", Object.keys(model.params).length ? JSON.stringify(model.params) : "defaults"],
+    ["Feedback window", span(model.window_s)], ["Reward for missing feedback", model.default_reward === null ? null : short(model.default_reward)],
+    ["Exploration share", model.explore === null ? null : short(model.explore)], ["Minimum share per candidate", model.min_share ? short(model.min_share) : null], ["Retention", model.retention_s && span(model.retention_s)], ["Log starts", logBegins(model.base)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
   return h("section", { class: `card stack ${model.archived_at ? "full" : "third"}`, "aria-labelledby": "settings-title" }, h("h2", { id: "settings-title" }, "Settings"),
     h("dl", { class: "stack" }, rows.filter(([, value]) => value).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
-    model.archived_at ? h("div", { class: "row" }, h("button", { type: "button", id: "revive-model", onclick: () => reviveDialog(model, again) }, "Revive"))
+    model.archived_at ? h("div", { class: "row" }, h("button", { type: "button", id: "revive-model", onclick: () => reviveDialog(model, again) }, "Restore"))
       : h("div", { class: "row" }, h("button", { type: "button", id: "edit-model", onclick: () => editDialog(model, back?.settings ?? [], again) }, "Change"), h("button", { type: "button", class: "quiet", id: "archive-model", onclick: () => archiveDialog(model, again) }, "Archive")),
-    h("details", {}, h("summary", {}, "Its whole log"), h("pre", { tabindex: "0" }, h("code", {}, `curl ${location.origin}/v1/models/${model.name}/log`))));
+    h("details", {}, h("summary", {}, "Download the log"), h("pre", { tabindex: "0" }, h("code", {}, `curl ${location.origin}/v1/models/${model.name}/log`))));
 }
 
-// The limits of a knob as its model has them: a pair, or one under its kind.
+// The limits of a knob: a pair, or one under its kind.
 function limitsOf(limits) {
   const [kind, pair] = Array.isArray(limits) ? ["", limits] : Object.entries(limits)[0];
+  if (kind === "categories") return pair.join(" or ");
   return Array.isArray(pair) ? `from ${pair[0]} to ${pair[1]}${kind && ` (${kind})`}` : JSON.stringify(limits);
 }

@@ -1,4 +1,4 @@
-// All models at a glance, sorted and filtered, the form for another one, and what a newcomer sees.
+// The list of models with sorting and filters, the form for a new one, and the welcome page.
 import { get } from "./api.js";
 import { createForm } from "./create.js";
 import { ago, announce, figure, h, interval, set, sparkline, whole } from "./dom.js";
@@ -8,8 +8,8 @@ import { loopOf, loops } from "./loops.js";
 import { playSample } from "./sample.js";
 import { tellWorkers } from "./workers.js";
 
-const FEW = 7; // up to so many need no sorting
-const ORDERS = [["created", "newest first"], ["activity", "last active"], ["name", "name"], ["loop", "loop"], ["decisions", "most decisions"], ["quality", "quality, best first"], ["health", "health, worst first"]];
+const FEW = 7; // fewer models need no sorting
+const ORDERS = [["created", "newest first"], ["activity", "last active"], ["name", "name"], ["loop", "loop"], ["decisions", "most decisions"], ["quality", "best quality first"], ["health", "problems first"]];
 
 function card(name) {
   const parts = {
@@ -17,7 +17,7 @@ function card(name) {
     value: h("div", { class: "big" }), measure: h("div", { class: "hint" }), ends: h("div", { class: "hint" }), spark: h("div"),
     health: badge(), version: h("dd"), decisions: h("dd"), answered: h("dd"), active: h("dd"),
   };
-  const counts = [["learnt", parts.version], ["decisions", parts.decisions], ["answered", parts.answered], ["last active", parts.active]];
+  const counts = [["learned", parts.version], ["decisions", parts.decisions], ["feedback", parts.answered], ["last active", parts.active]];
   const root = h("li", {}, h("a", { class: "card", href: `/#model=${encodeURIComponent(name)}` },
     h("div", { class: "row between title" }, h("span", { class: "name" }, name), h("span", { class: "row" }, parts.state, parts.loop)),
     h("div", { class: "row" }, parts.learner, parts.health.root),
@@ -32,7 +32,7 @@ function card(name) {
     set(parts.measure, model.quality.measure);
     const nothing = idle(model.findings) || (!model.judged && model.decisions > 0);
     set(parts.value, nothing ? "–" : figure(loop, model.quality.value));
-    set(parts.ends, !nothing ? interval(loop, model.quality) : model.judged ? "nothing to learn from" : "its health has not been looked at yet");
+    set(parts.ends, !nothing ? interval(loop, model.quality) : model.judged ? "nothing to learn from" : "health not checked yet");
     parts.health.update(model.findings);
     set(parts.version, whole(model.model_version));
     set(parts.decisions, whole(model.decisions));
@@ -47,35 +47,35 @@ function card(name) {
 }
 
 function welcome(onSample, onCreate) {
-  const can = h("p", { class: "muted" }, "Say what goes out and what comes back.");
+  const can = h("p", { class: "muted" }, "Choose the kind of decision and the kind of feedback.");
   loops().then((known) => {
     const out = Object.values(known).map(({ name, words }) => (words.out ? words.out[0].toLowerCase() + words.out.slice(1) : name));
-    set(can, `Say what goes out (${out.join(", ").replace(/, ([^,]*)$/, " or $1")}) and what comes back.`);
+    set(can, `Choose what the model decides (${out.join(", ").replace(/, ([^,]*)$/, " or $1")}) and what feedback you have.`);
   });
   const visits = h("span", { class: "row" });
   guests().then((known) => visits.append(...known.map(({ title, path }) => h("a", { href: path }, `Try the ${title[0].toLowerCase()}${title.slice(1)}`))));
   const play = h("button", { class: "main", type: "button", id: "play-sample", onclick: onSample }, "Start a sample model");
   return h("section", { class: "card hero", "aria-labelledby": "welcome" },
-    h("div", {}, h("h1", { id: "welcome" }, "A decision goes out. A reaction comes back."),
-      h("p", { class: "lead" }, "smidgen takes one small step from every reaction of your users, remembers each decision, and shows you here whether it is getting better.")),
+    h("div", {}, h("h1", { id: "welcome" }, "Decisions that learn from feedback"),
+      h("p", { class: "lead" }, "smidgen learns from each feedback of your users at once, logs every decision, and shows here whether quality improves.")),
     h("ol", { class: "steps" },
       h("li", {}, h("h2", {}, "Create a model"), can,
         h("pre", {}, h("code", {}, "PUT /v1/models/news"))),
-      h("li", {}, h("h2", {}, "Ask it, and show what it says"), h("p", { class: "muted" }, "Your app sends what it knows and gets a decision with an id."),
+      h("li", {}, h("h2", {}, "Request a decision"), h("p", { class: "muted" }, "Your app sends what it knows and receives a decision with an id."),
         h("pre", {}, h("code", {}, "POST /v1/models/news/decisions"))),
-      h("li", {}, h("h2", {}, "Tell it what the user did"), h("p", { class: "muted" }, "A click, a correction, a yes or no: now, tomorrow, or twice. It learns once."),
+      h("li", {}, h("h2", {}, "Send feedback"), h("p", { class: "muted" }, "A click, a correction, a yes or no, now or tomorrow. Duplicates are learned once."),
         h("pre", {}, h("code", {}, "POST /v1/decisions/ID/feedback")))),
-    h("div", { class: "row" }, play, h("button", { type: "button", onclick: onCreate }, "Create your own"),
-      visits, h("a", { href: "/docs" }, "Read the API")),
-    h("p", { class: "hint" }, "The sample is a ranking of articles for 300 simulated readers with a taste that the model does not know. It goes through the same engine as your own app, and you can watch it learn."));
+    h("div", { class: "row" }, play, h("button", { type: "button", onclick: onCreate }, "Create a model"),
+      visits, h("a", { href: "/docs" }, "API reference")),
+    h("p", { class: "hint" }, "The sample ranks articles for 300 simulated readers whose preferences the model does not know. It uses the same engine as your own models, so you can watch it learn."));
 }
 
-// How the list is sorted and which of it is shown; the address keeps it, so that it can be sent to somebody.
+// Sorting and filters of the list; the URL holds them, so that it can be shared.
 function controls(changed) {
   const asked = new URLSearchParams(location.hash.slice(1));
   const search = h("input", { type: "search", id: "search", placeholder: "Filter by name", "aria-label": "Filter models by name", value: asked.get("q") ?? "" });
   const sort = h("select", { id: "sort", "aria-label": "Sort models by" }, ORDERS.map(([value, text]) => h("option", { value }, text)));
-  const loop = h("select", { id: "only-loop", "aria-label": "Only models of the loop" }, h("option", { value: "" }, "all loops"));
+  const loop = h("select", { id: "only-loop", "aria-label": "Filter models by loop" }, h("option", { value: "" }, "all loops"));
   const ill = h("input", { type: "checkbox", id: "only-ill", checked: asked.get("health") === "ill" });
   sort.value = ORDERS.some(([value]) => value === asked.get("sort")) ? asked.get("sort") : "created";
   let wanted = asked.get("loop") ?? "";
@@ -90,7 +90,7 @@ function controls(changed) {
     changed();
   };
   for (const control of [search, sort, loop, ill]) control.addEventListener("input", moved);
-  const root = h("div", { class: "row sorting", hidden: true }, search, sort, loop, h("label", { class: "row", for: "only-ill" }, ill, "only ill ones"));
+  const root = h("div", { class: "row sorting", hidden: true }, search, sort, loop, h("label", { class: "row", for: "only-ill" }, ill, "with problems only"));
   const update = (told) => {
     root.hidden = told.all < FEW && !query();
     const names = ["", ...told.loops];
@@ -104,7 +104,7 @@ function controls(changed) {
 export function modelsView(refresh) {
   const cards = new Map();
   const list = h("ul", { class: "models" });
-  const none = h("p", { class: "card empty", hidden: true }, h("span", {}, "No model is like that."), h("button", { type: "button", class: "link", onclick: () => sorting.clear() }, "Show all of them"));
+  const none = h("p", { class: "card empty", hidden: true }, h("span", {}, "No model matches the filters."), h("button", { type: "button", class: "link", onclick: () => sorting.clear() }, "Clear the filters"));
   const more = h("button", { type: "button", hidden: true, onclick: () => { shown += 100; refresh(); } });
   let shown = 100;
   const sorting = controls(() => { shown = 100; refresh(); });
@@ -118,7 +118,7 @@ export function modelsView(refresh) {
   };
   const sample = async () => {
     const name = await playSample(300, refresh, (model) => { location.hash = `model=${model}`; });
-    announce(`${name} has learnt from 300 simulated readers`);
+    announce(`${name} has learned from 300 simulated readers`);
   };
   const greeting = welcome(sample, () => open(true));
   greeting.hidden = true;

@@ -1,11 +1,11 @@
-// A request as an app would send it: from the features that a model has, and from records like the app's own.
+// An example request, from the model's features and from example records.
 const PLACE = "smidgen-sample:";
 const ITEM = { topic: "art", price: 12.5 };
 const CONTEXT = { device: "phone", hour: 9 };
 const IDS = ["a", "b", "c", "d"];
 export const random = () => +(Math.random() * 2 - 1).toFixed(2);
 
-// Records that somebody gave as examples of what the app has; they stay in this tab.
+// Example records entered by the user; kept in this tab.
 export const samples = {
   get(name) {
     try { return JSON.parse(sessionStorage.getItem(PLACE + name)) ?? null; } catch { return null; }
@@ -13,11 +13,11 @@ export const samples = {
   set: (name, value) => sessionStorage.setItem(PLACE + name, JSON.stringify(value)),
 };
 
-// How many features by position; a learner that wraps another takes what the other takes.
+// The number of features by position; a learner that wraps another has its features.
 export const positions = (model) => model.params?.dim ?? model.params?.learner?.dim;
 export const byRecords = (model, loop) => Boolean(model.features?.auto ?? (model.features === undefined && loop.records && positions(model) === undefined));
 
-// Fields as the names of a model's columns tell them: `topic=art`, `device.os=ios`, `price`; those of the context begin with it.
+// Fields from the names of a model's columns: `topic=art`, `device.os=ios`, `price`; context fields start with `context.`.
 export function known(names) {
   const found = { item: {}, context: {} };
   for (const name of names) {
@@ -67,7 +67,7 @@ function one(model, loop, sample, fields, n) {
   return positions(model) === undefined ? undefined : Array.from({ length: Math.min(positions(model), 1000) }, random);
 }
 
-// What a decision is asked with. `fields` are those that the model knows already; `many` how many candidates.
+// A decision request. `fields` are the fields the model knows; `many` is the number of candidates.
 export function request(model, loop, { sample = null, fields = null, many = 3 } = {}) {
   const { asks } = loop.words;
   if (asks === "json") return loop.example.request;
@@ -82,7 +82,7 @@ export function request(model, loop, { sample = null, fields = null, many = 3 } 
   return context && Object.keys(context).length ? { context, candidates } : { candidates };
 }
 
-// What may come back, with the names of this request and this model in it.
+// Example feedback, with the names of this request and model.
 export function reaction(back, model, asked) {
   const ids = (asked.candidates ?? []).map(({ id }) => id);
   const names = { $1: ids[0] ?? "a", $2: ids[1] ?? ids[0] ?? "b", $label: model.labels?.at(-1) ?? "spam" };

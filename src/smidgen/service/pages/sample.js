@@ -1,4 +1,4 @@
-// Simulated readers, a handful at a time, so that the page can show the learning between them.
+// Simulates readers in small batches, so that the page can show the learning in between.
 import { call } from "./api.js";
 
 let playing = false;

@@ -1,4 +1,4 @@
-// The recent decisions of a model, and the whole story of one.
+// The recent decisions of a model, and the story of one.
 import { get, model as path } from "./api.js";
 import { by, clock, h, set, span } from "./dom.js";
 
@@ -10,7 +10,7 @@ export async function tell(id) {
   by("story-body").replaceChildren(
     h("p", { class: "hint" }, "Decision ", h("code", {}, id)),
     h("ol", { class: "timeline" }, told.lines.map((line) => h("li", {}, h("time", { datetime: line.at }, clock(line.at)), line.text))),
-    h("details", {}, h("summary", {}, "As the API tells it"), h("pre", { tabindex: "0" }, h("code", {}, JSON.stringify(raw, null, 2)))),
+    h("details", {}, h("summary", {}, "API response"), h("pre", { tabindex: "0" }, h("code", {}, JSON.stringify(raw, null, 2)))),
   );
   by("story").showModal();
 }
@@ -19,11 +19,11 @@ export function recentCard(model, loop) {
   const rows = h("tbody");
   const older = h("button", { type: "button", class: "quiet", hidden: true }, "Older");
   const newest = h("button", { type: "button", class: "quiet", hidden: true }, "Newest");
-  const empty = h("p", { class: "empty" }, "No decision yet. Take one above, or from your app.");
+  const empty = h("p", { class: "empty" }, "No decisions yet. Request one above, or from your app.");
   const table = h("div", {}, h("table", { class: "recent" },
-    h("thead", {}, h("tr", {}, ["When", "Answer", "What the user did", "Lag", "State"].map((text) => h("th", { scope: "col" }, text)))), rows));
+    h("thead", {}, h("tr", {}, ["Time", "Decision", "Feedback", "Delay", "Status"].map((text) => h("th", { scope: "col" }, text)))), rows));
   const root = h("section", { class: "card stack full", "aria-labelledby": "recent-title" },
-    h("div", { class: "row between" }, h("div", {}, h("h2", { id: "recent-title" }, "Recent decisions"), h("p", { class: "hint" }, "Choose one to read its whole story.")), h("div", { class: "row" }, newest, older)),
+    h("div", { class: "row between" }, h("div", {}, h("h2", { id: "recent-title" }, "Recent decisions"), h("p", { class: "hint" }, "Select a decision to read its story.")), h("div", { class: "row" }, newest, older)),
     table, empty);
   let [shown, before, last] = ["", 0, 0];
   const update = async () => {

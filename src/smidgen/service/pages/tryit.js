@@ -1,4 +1,4 @@
-// Take a decision by hand and answer it, through the same calls that an app makes.
+// Request a decision and send feedback by hand, with the same calls as an app.
 import { call, get, model as path, sentence } from "./api.js";
 import { announce, h, whole } from "./dom.js";
 import { field, named } from "./fields.js";
@@ -48,7 +48,7 @@ export function tryCard(model, loop, refresh, asked) {
       const told = await get(`/ui/decisions/${decision.decision}/answers.json`);
       const why = h("div");
       answer.replaceChildren(...reactions(told, decision, loop, (feedback) => react(decision, feedback, why)), why);
-      announce("A decision was taken. Say what the user did.");
+      announce("Received a decision. Choose the feedback.");
       answer.querySelector("button, input, select")?.focus();
       await Promise.all([explain(decision, why), refresh()]);
     } catch (error) { refuse(error); }
@@ -58,8 +58,8 @@ export function tryCard(model, loop, refresh, asked) {
     try {
       const told = await call("POST", `/v1/decisions/${decision.decision}/feedback`, feedback);
       const before = decision.model_version;
-      const rise = told.model_version === before + 1 ? ` It was at ${whole(before)}.` : "";
-      const words = { learnt: `Learnt: the model is at version ${whole(told.model_version)}.${rise}`, duplicate: "It knew that already.", late: "Too late: logged, not learnt." }[told.status];
+      const rise = told.model_version === before + 1 ? ` It was at version ${whole(before)}.` : "";
+      const words = { learnt: `Learned: the model is at version ${whole(told.model_version)}.${rise}`, duplicate: "Duplicate: already learned.", late: "Late: logged, not learned." }[told.status];
       answer.querySelectorAll("button, input, select").forEach((control) => { control.disabled = true; });
       why.before(h("p", { class: "said", id: "try-said" }, words));
       announce(words);
@@ -68,17 +68,17 @@ export function tryCard(model, loop, refresh, asked) {
     } catch (error) { refuse(error); }
   };
 
-  const ask = h("button", { class: "main", type: "submit", id: "try-ask" }, "Take a decision");
+  const ask = h("button", { class: "main", type: "submit", id: "try-ask" }, "Request a decision");
   const again = () => { input.fill(); tell(); };
   const form = h("form", { class: "stack", onsubmit: take, onchange: tell },
-    model.keyed && h("div", { class: "field" }, h("label", { for: "try-key" }, "Whose decision (key)"), key),
+    model.keyed && h("div", { class: "field" }, h("label", { for: "try-key" }, "Key (e.g. the user's id)"), key),
     input?.root,
-    h("div", { class: "row" }, ask, asks && h("button", { type: "button", id: "try-shuffle", onclick: again }, grid ? "Other numbers" : "Another guess")));
+    h("div", { class: "row" }, ask, asks && h("button", { type: "button", id: "try-shuffle", onclick: again }, grid ? "Random numbers" : "Another example")));
   tell();
-  if (input?.learnt) input.learnt().then(tell).catch(() => {}); // until names are known, the guess stands
-  const what = !asks ? "Take" : grid ? "Change the numbers, take" : "Write or paste what your app would send, take";
+  if (input?.learnt) input.learnt().then(tell).catch(() => {}); // until names are known, keep the example
+  const what = !asks ? "Request" : grid ? "Change the numbers, request" : "Write or paste what your app would send, request";
   return h("section", { class: "card stack wide", "aria-labelledby": "try-title" },
-    h("div", {}, h("h2", { id: "try-title" }, "Try it"), h("p", { class: "hint" }, `${what} a decision, then play the user: the curve moves with your feedback.`)),
+    h("div", {}, h("h2", { id: "try-title" }, "Try it"), h("p", { class: "hint" }, `${what} a decision, then choose the feedback: the curve moves with it.`)),
     form, wrong, answer);
 }
 
@@ -108,9 +108,9 @@ function written(model, loop, candidates) {
   const records = byRecords(model, loop);
   const area = (rows) => h("textarea", { class: "code", rows, spellcheck: "false" });
   const whole = loop.words.asks === "json";
-  const parts = whole ? { "": field("The request as JSON", "try-body", area(6)) }
-    : candidates ? { ...(records && { context: field("Context: what is the same for all of them", "try-context", area(2)) }), candidates: field("Candidates", "try-candidates", area(5), records ? "A list; each with an id and what your app knows of it. Ids alone will do." : "A list; each with an id and its features.") }
-      : { features: field(records ? "The record: what your app knows of it" : "Features", "try-record", area(5)) };
+  const parts = whole ? { "": field("Request (JSON)", "try-body", area(6)) }
+    : candidates ? { ...(records && { context: field("Context: shared by all candidates", "try-context", area(2)) }), candidates: field("Candidates", "try-candidates", area(5), records ? "An array of objects, each with an id and a record. Ids alone are enough." : "An array of objects, each with an id and features.") }
+      : { features: field(records ? "Record" : "Features", "try-record", area(5)) };
   let fields = null;
   const fill = () => {
     const guess = request(model, loop, { sample: samples.get(model.name), fields });
@@ -127,7 +127,7 @@ function written(model, loop, candidates) {
         if (name) out[name] = given;
         else Object.assign(out, given);
       } catch (error) {
-        part.fail(`This is not JSON: ${error.message}.`);
+        part.fail(`Not valid JSON: ${error.message}.`);
         return null;
       }
     }
@@ -135,7 +135,7 @@ function written(model, loop, candidates) {
     return out;
   };
   fill();
-  // The names that the model has learnt say what its app sends.
+  // The names that the model has learned show what its app sends.
   const learnt = async () => {
     if (!records) return;
     const { names } = await get(`${path(model.name)}/names.json`);
@@ -149,7 +149,7 @@ function written(model, loop, candidates) {
   return { root, fill, value, clear, fields: parts, learnt };
 }
 
-// One candidate per line, so that a list can be read and mended.
+// One candidate per line, so that a list is readable and editable.
 const pretty = (value) => (Array.isArray(value) ? `[\n${value.map((each) => ` ${JSON.stringify(each)}`).join(",\n")}\n]` : JSON.stringify(value));
 
 function featureNames(model) {
@@ -161,7 +161,7 @@ function featureNames(model) {
 
 function reactions(told, decision, loop, react) {
   const explored = decision.explored && loop.words.tells_exploring;
-  const parts = [h("p", {}, decision.knobs ? "It proposes:" : told.text, explored && h("span", { class: "hint" }, " It explored."))];
+  const parts = [h("p", {}, decision.knobs ? "Proposed knobs:" : told.text, explored && h("span", { class: "hint" }, " (explored)"))];
   if (decision.knobs) parts.push(knobsTable(decision.knobs));
   if (told.ordered) {
     parts.push(h("ol", { class: "answers" }, told.options.map((one) => h("li", {}, h("button", { type: "button", "data-candidate": one.text, onclick: () => react(one.feedback) },
@@ -174,7 +174,7 @@ function reactions(told, decision, loop, react) {
   return parts;
 }
 
-// Something to type in: a number, several of them, a text, or (without a field) the whole feedback as JSON.
+// An input: a number, several numbers, a text, or (without a field) the whole feedback as JSON.
 function entry({ label, field, many, text }, react) {
   const one = field && !many && !text;
   const value = text ? h("textarea", { id: "try-value", rows: 6 }) : h("input", { id: "try-value", required: true, type: one ? "number" : "text", step: "any", placeholder: one ? "0.5" : field ? "0.1, -0.2, …" : "{ }" });
@@ -189,5 +189,5 @@ function entry({ label, field, many, text }, react) {
     }
   };
   value.addEventListener("input", () => value.setCustomValidity(""));
-  return h("form", { class: "row bottom", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-value" }, label), value), h("button", { class: "main", type: "submit" }, "Tell it"));
+  return h("form", { class: "row bottom", onsubmit: send }, h("div", { class: "field" }, h("label", { for: "try-value" }, label), value), h("button", { class: "main", type: "submit" }, "Send feedback"));
 }

@@ -1,4 +1,4 @@
-// Why an answer: what each feature adds to its score, by name, the strongest first.
+// Explains a decision: the contribution of each feature to the score, strongest first.
 import { h, short, whole } from "./dom.js";
 
 const MOST = 8;
@@ -11,7 +11,7 @@ export function whyList({ version, items }) {
     return h("li", {}, h("span", { class: "of" }, name), h("span", { class: "track", "aria-hidden": "true" }, bar), h("span", { class: "value" }, `${value < 0 ? "−" : "+"}${short(Math.abs(value))}`));
   });
   const rest = items.length > MOST ? `, and ${whole(items.length - MOST)} more` : "";
-  return h("section", { class: "stack tight", "aria-label": "Why this answer" },
-    h("h3", {}, "Why this answer"), h("ul", { class: "why-list" }, rows),
-    h("p", { class: "hint" }, `What each adds to its score by the weights of version ${whole(version)}${rest}.`));
+  return h("section", { class: "stack tight", "aria-label": "Why this decision" },
+    h("h3", {}, "Why this decision"), h("ul", { class: "why-list" }, rows),
+    h("p", { class: "hint" }, `Contribution of each feature to the score, with the weights of version ${whole(version)}${rest}.`));
 }

@@ -1,4 +1,4 @@
-// Several workers over one store: who answered, who lives, who owns which model, and what this one has yet to read.
+// Several workers on one store: which replied, which are healthy, which owns which model, and this one's lag.
 import { set, whole } from "./dom.js";
 
 export function tellWorkers(line, told) {
@@ -7,9 +7,9 @@ export function tellWorkers(line, told) {
   const alive = told.workers.filter((each) => each.able).length;
   const owners = new Map();
   for (const [model, owner] of Object.entries(told.owners)) owners.set(owner, [...(owners.get(owner) ?? []), model]);
-  const owned = [...owners].map(([owner, models]) => `${owner} looks after ${models.length > 3 ? `${models.length} models` : models.join(", ")}`);
+  const owned = [...owners].map(([owner, models]) => `worker ${owner} owns ${models.length > 3 ? `${models.length} models` : models.join(", ")}`);
   const lag = Math.max(0, ...Object.values(told.lag));
-  set(line, [`Worker ${told.worker} answered; ${alive} of ${told.of} on this machine are well.`,
+  set(line, [`Reply from worker ${told.worker}; ${alive} of ${told.of} workers on this machine are healthy.`,
     owned.length ? `${owned.join("; ")}.` : "",
-    `Events of others that it has yet to read: ${whole(lag)}.`].filter(Boolean).join(" "));
+    `Events of other workers not yet applied: ${whole(lag)}.`].filter(Boolean).join(" "));
 }

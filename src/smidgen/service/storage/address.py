@@ -29,7 +29,7 @@ class Database(NamedTuple):
 Place = Path | Database
 
 
-def place(text: str | Path | Database) -> Place:
+def parse_address(text: str | Path | Database) -> Place:
     """Where that is.
 
     Parameters
@@ -40,9 +40,10 @@ def place(text: str | Path | Database) -> Place:
 
     Examples
     --------
-    >>> place("sqlite:////var/lib/smidgen") == place("sqlite:/var/lib/smidgen") == place("/var/lib/smidgen")
+    >>> folder = parse_address("/var/lib/smidgen")
+    >>> parse_address("sqlite:////var/lib/smidgen") == parse_address("sqlite:/var/lib/smidgen") == folder
     True
-    >>> print(place("postgresql://ann:secret@db.example/smidgen"))
+    >>> print(parse_address("postgresql://ann:secret@db.example/smidgen"))
     postgresql://db.example/smidgen (schema smidgen)
     """
     if isinstance(text, Path | Database):
@@ -53,10 +54,13 @@ def place(text: str | Path | Database) -> Place:
         rest = text.removeprefix("sqlite:")
         rest = rest.removeprefix("///") if rest.startswith("///") else rest
         if not rest or rest.startswith("//"):
-            raise InvalidArgument(f"{text!r} names no folder", "write sqlite:FOLDER, or sqlite:///FOLDER")
+            raise InvalidArgument(f"{text!r} does not name a folder", "write sqlite:FOLDER or sqlite:///FOLDER")
         return Path(rest)
     if not text or "://" in text:
-        raise InvalidArgument(f"{text.split('://')[0]!r} is no kind of store", "give a folder, or postgresql://…")
+        raise InvalidArgument(
+            f"{text.split('://')[0]!r} is not a known kind of store",
+            "give a folder, or postgresql://user@host/database",
+        )
     return Path(text)
 
 
@@ -70,7 +74,7 @@ def open_store(where: Place | str, *, synchronous: str = "FULL") -> Opened:
     synchronous
         SQLite's setting, of a folder.
     """
-    where = place(where)
+    where = parse_address(where)
     if isinstance(where, Path):
         return SQLiteStore(where, synchronous=synchronous)
     from smidgen.service.storage.postgres import PostgresStore

@@ -67,9 +67,9 @@ def arm(text: str) -> None:
 
     Examples
     --------
-    >>> from smidgen.service.storage.crash_points import arm, reach
+    >>> from smidgen.service.storage.crash_points import arm, crash_point
     >>> arm("before-commit:2")
-    >>> reach("before-commit")  # the next time would be the last
+    >>> crash_point("before-commit")  # the next time would be the last
     >>> arm("")
     """
     global _wanted, _left
@@ -86,7 +86,7 @@ def watch(observer: Callable[[str], None] | None) -> None:
     _observer = observer
 
 
-def reach(name: str) -> None:
+def crash_point(name: str) -> None:
     """Pass a place; the end, if a test wants it so."""
     global _left
     if _observer is not None:

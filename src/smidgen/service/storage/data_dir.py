@@ -67,18 +67,18 @@ def create(path: Path) -> BinaryIO:
     return os.fdopen(handle, "wb")
 
 
-def loose(folder: Path) -> list[Path]:
-    """What of a data folder others can read or change: the folder itself, and what the service has in it."""
-    return [path for path in (folder, *_within(folder)) if _is_loose(path)]
+def exposed_paths(folder: Path) -> list[Path]:
+    """List the paths of a data folder that other users can read or change."""
+    return [path for path in (folder, *_own_paths(folder)) if _is_exposed(path)]
 
 
-def tighten(folder: Path) -> None:
+def restrict(folder: Path) -> None:
     """Close a data folder that others can open, and say so in one line.
 
     A folder that belongs to somebody else, or to everybody (a sticky one, such as /tmp), is left as it is.
     """
-    found = loose(folder)
-    left = [path for path in found if not _close(path)]
+    found = exposed_paths(folder)
+    left = [path for path in found if not _restrict_path(path)]
     if left:
         _log.warning("others can open %s; give the data a folder of its own, with mode 0700", left[0])
     elif found:
@@ -94,7 +94,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _within(folder: Path) -> Iterator[Path]:
+def _own_paths(folder: Path) -> Iterator[Path]:
     """The service's own files and folders; links are nobody's."""
     for path in sorted(folder.glob("smidgen*.db*")):
         if not path.is_symlink() and path.is_file():
@@ -107,14 +107,14 @@ def _within(folder: Path) -> Iterator[Path]:
             yield from (path for name in (*folders, *files) if not (path := Path(place) / name).is_symlink())
 
 
-def _is_loose(path: Path) -> bool:
+def _is_exposed(path: Path) -> bool:
     try:
         return bool(stat.S_IMODE(path.stat().st_mode) & _OTHERS)
     except FileNotFoundError:  # a snapshot that has just been dropped
         return False
 
 
-def _close(path: Path) -> bool:
+def _restrict_path(path: Path) -> bool:
     """Take the rights of others away; whether that was possible, and right."""
     try:
         found = path.stat()
@@ -146,7 +146,7 @@ _HELD = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 @contextmanager
-def only_one(data: Path) -> Iterator[None]:
+def lock_folder(data: Path) -> Iterator[None]:
     """Hold the data folder: two services on one log would not know of each other's events."""
     with ExitStack() as opened:
         try:
@@ -154,26 +154,26 @@ def only_one(data: Path) -> Iterator[None]:
             file = open_file(data / NAME, os.O_RDWR | os.O_CREAT)
             opened.callback(os.close, file)
             folder = _open_folder(data, opened)
-            held = _obtained(folder, is_folder=True) and _obtained(file)
+            held = _acquire(folder, is_folder=True) and _acquire(file)
         except OSError as error:
             raise StorageFailed(
                 f"the data folder {data} cannot be used: {error.strerror}", "choose another --data"
             ) from error
         if not held:
-            raise StorageFailed(f"another service uses the data folder {data}", "stop it, or choose another --data")
+            raise StorageFailed(f"another service is using the data folder {data}", "stop it, or choose another --data")
         yield
 
 
 def in_use(data: Path) -> bool:
-    """Whether a service holds the data folder now."""
+    """Check whether a service holds the data folder now."""
     with ExitStack() as opened:
         try:
-            if not _taken(_open_folder(data, opened), fcntl.LOCK_SH, is_folder=True):
+            if not _try_acquire(_open_folder(data, opened), fcntl.LOCK_SH, is_folder=True):
                 return True
             lock = opened.enter_context((data / NAME).open("rb"))
         except FileNotFoundError:
             return False
-        return not _taken(lock.fileno(), fcntl.LOCK_SH)
+        return not _try_acquire(lock.fileno(), fcntl.LOCK_SH)
 
 
 def _open_folder(data: Path, opened: ExitStack) -> int:
@@ -182,15 +182,15 @@ def _open_folder(data: Path, opened: ExitStack) -> int:
     return folder
 
 
-def _obtained(lock: int, *, is_folder: bool = False) -> bool:
+def _acquire(lock: int, *, is_folder: bool = False) -> bool:
     """Acquire a lock for this process, after a little patience."""
     until = time.monotonic() + PATIENCE_S
-    while not (taken := _taken(lock, fcntl.LOCK_EX, is_folder=is_folder)) and time.monotonic() < until:
+    while not (taken := _try_acquire(lock, fcntl.LOCK_EX, is_folder=is_folder)) and time.monotonic() < until:
         time.sleep(0.02)
     return taken
 
 
-def _taken(lock: int, kind: int, *, is_folder: bool = False) -> bool:
+def _try_acquire(lock: int, kind: int, *, is_folder: bool = False) -> bool:
     """Acquire a lock unless another process holds it; a folder that cannot be locked counts as acquired."""
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)

@@ -7,7 +7,7 @@ from smidgen.learners import saving
 from smidgen.service.storage import sqlite_schema
 
 #: Of the log, in a data folder and exported: its first event says so. Logs without it were written before it was fixed.
-LOG = "1.1"
+LOG = "1.2"
 
 
 def parts() -> dict[str, str]:
@@ -17,7 +17,7 @@ def parts() -> dict[str, str]:
     --------
     >>> from smidgen.service.storage.formats import parts
     >>> parts()["log"]
-    '1.1'
+    '1.2'
     """
     return {
         "log": LOG,
@@ -45,5 +45,5 @@ def check(found: str | None, place: str) -> None:
         raise InvalidRecord(f"{place} has the format {found!r}", "export the log again: smidgen log export")
     if int(major) > int(LOG.partition(".")[0]):
         raise InvalidRecord(
-            f"{place} has the format {found} and this smidgen knows {LOG}", "upgrade smidgen to read it"
+            f"{place} has format {found}, and this version of smidgen reads up to {LOG}", "upgrade smidgen"
         )

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from smidgen.service.storage.records import SCOPES, TOKEN_NAME
-from smidgen.service.storage.sql import TORN, SQLReads
-from smidgen.service.storage.sqlite import SQLiteReads
-from smidgen.service.storage.sqlite_schema import ERRORS, FILE, NEWEST, RESTORE, schema
+from smidgen.service.storage.sql import TORN, SqlStoreReader
+from smidgen.service.storage.sqlite import SQLiteStoreReader
+from smidgen.service.storage.sqlite_schema import ERRORS, FILE, NEWEST, RESTORE, schema_number
 
 # Something that is wrong with a data folder, in words, with the way out.
 
@@ -21,7 +21,7 @@ from smidgen.service.storage.sqlite_schema import ERRORS, FILE, NEWEST, RESTORE,
 MOST = 20
 
 
-class Fault(msgspec.Struct, frozen=True):
+class Problem(msgspec.Struct, frozen=True):
     """Something that is wrong.
 
     Attributes
@@ -43,11 +43,11 @@ class Fault(msgspec.Struct, frozen=True):
     hint: str
 
 
-class Findings:
+class Problems:
     """Collects findings; a long log that is wrong throughout does not fill the memory."""
 
     def __init__(self) -> None:
-        self._found: list[Fault] = []
+        self._found: list[Problem] = []
         self._counts: dict[tuple[str, str], int] = {}
         self._hints: dict[tuple[str, str], str] = {}
 
@@ -57,12 +57,12 @@ class Findings:
         self._counts[place] = count = self._counts.get(place, 0) + 1
         self._hints[place] = hint
         if count <= MOST:
-            self._found.append(Fault(code, where, problem, hint))
+            self._found.append(Problem(code, where, problem, hint))
 
-    def all(self) -> list[Fault]:
-        """What was found, in order, and how many more there are of each."""
+    def all(self) -> list[Problem]:
+        """Return the problems in order, with the number of further ones of each code."""
         more = [
-            Fault(code, where, f"and {count - MOST} more", self._hints[code, where])
+            Problem(code, where, f"and {count - MOST} more", self._hints[code, where])
             for (code, where), count in self._counts.items()
             if count > MOST
         ]
@@ -126,8 +126,8 @@ _RULES = (
 )
 
 
-def check_file(reading: SQLiteReads, found: Findings, alive: Callable[[], None]) -> bool:
-    """Whether SQLite finds its own file whole: every page, every index, every reference.
+def check_file(reading: SQLiteStoreReader, found: Problems, alive: Callable[[], None]) -> bool:
+    """Check whether SQLite finds its own file whole: every page, every index, every reference.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def check_file(reading: SQLiteReads, found: Findings, alive: Callable[[], None])
     alive
         Called now and then.
     """
-    with _signs_of_life(reading.connection, alive):
+    with _report_progress(reading.connection, alive):
         try:
             checked = reading.connection.execute("PRAGMA integrity_check(100)")
             problems = [str(text) for (text,) in checked if text != "ok"]
@@ -152,16 +152,18 @@ def check_file(reading: SQLiteReads, found: Findings, alive: Callable[[], None])
     return not problems
 
 
-def check_schema(reading: SQLiteReads, found: Findings) -> bool:
-    """Whether the tables are those of this smidgen."""
-    if (number := schema(reading.connection)) == NEWEST:
+def check_schema(reading: SQLiteStoreReader, found: Problems) -> bool:
+    """Check whether the tables are those of this smidgen."""
+    if (number := schema_number(reading.connection)) == NEWEST:
         return True
     found.add("tables", FILE, f"the tables have the number {number} and {NEWEST} is the present one", RESTORE)
     return False
 
 
-def check_tables(reading: SQLReads, found: Findings, name: Callable[[int], str], alive: Callable[[], None]) -> None:
-    """Whether the tables say the same as the events.
+def check_tables(
+    reading: SqlStoreReader, found: Problems, name: Callable[[int], str], alive: Callable[[], None]
+) -> None:
+    """Check whether the tables say the same as the events.
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ def check_tables(reading: SQLReads, found: Findings, name: Callable[[int], str],
     name
         What a shard is called.
     """
-    living = _signs_of_life(reading.connection, alive) if isinstance(reading, SQLiteReads) else nullcontext()
+    living = _report_progress(reading.connection, alive) if isinstance(reading, SQLiteStoreReader) else nullcontext()
     with living:
         for rule in _RULES:
             alive()
@@ -178,8 +180,8 @@ def check_tables(reading: SQLReads, found: Findings, name: Callable[[int], str],
                 found.add("tables", name(shard), rule.words.format(seq), RESTORE)
 
 
-def check_tokens(reading: SQLReads, found: Findings) -> int:
-    """Whether every token could be one; how many there are."""
+def check_tokens(reading: SqlStoreReader, found: Problems) -> int:
+    """Check whether every token could be one; how many there are."""
     tokens = reading.tokens()
     for id, hash, scopes, _, at, revoked, name, expires, used in tokens:
         times = [time for time in (at, revoked, expires, used) if time is not None]
@@ -202,7 +204,7 @@ def check_tokens(reading: SQLReads, found: Findings) -> int:
 
 
 @contextmanager
-def _signs_of_life(connection: sqlite3.Connection, alive: Callable[[], None]) -> Iterator[None]:
+def _report_progress(connection: sqlite3.Connection, alive: Callable[[], None]) -> Iterator[None]:
     connection.set_progress_handler(alive, _STEPS)
     try:
         yield

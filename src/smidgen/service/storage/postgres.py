@@ -17,19 +17,25 @@ from typing import Any, NamedTuple
 import msgspec
 
 from smidgen.service.errors import DatabaseFailed, Taken
-from smidgen.service.log.base import Base, Carried
+from smidgen.service.log.checkpoint import CarriedDecision, Checkpoint
 from smidgen.service.log.events import Event
-from smidgen.service.storage.crash_points import reach
+from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.postgres_address import Address
-from smidgen.service.storage.postgres_connection import Batch, Sent, Wire, call
-from smidgen.service.storage.postgres_reads import Cleansing, Leases, PostgresReaders, PostgresReads, in_parts
+from smidgen.service.storage.postgres_connection import Batch, BoundStatement, Connection, bind_statement
+from smidgen.service.storage.postgres_reads import (
+    Leases,
+    PostgresReaderPool,
+    PostgresStoreReader,
+    VacuumThread,
+    read_in_pages,
+)
 from smidgen.service.storage.postgres_schema import prepare
-from smidgen.service.storage.protocol import Reading
-from smidgen.service.storage.records import Counts, DecisionRow, LeaseRow, Verdict
+from smidgen.service.storage.protocol import StoreReader
+from smidgen.service.storage.records import Counts, DecisionRow, LeaseRow, WriteResult
 from smidgen.service.storage.snapshots import KEPT, MARK
-from smidgen.service.storage.sql import DECISIONS, EVENTS, ID, SEEN, TORN, decision_of, event_of
-from smidgen.service.storage.sql_writes import COUNTS, KEY_STATE, SQLModels
-from smidgen.service.storage.transitions import Counting
+from smidgen.service.storage.sql import DECISIONS, EVENTS, ID, SEEN, TORN, to_decision, to_event
+from smidgen.service.storage.sql_writes import COUNTS, KEY_STATE, SqlModelWriter
+from smidgen.service.storage.transitions import LiveCounts
 
 # What others wrote to a shard since this writer held it before, fetched with the lock where they lately did.
 
@@ -53,23 +59,23 @@ _SINCE = """
 _NEWS = _SINCE.format(given=_GIVEN, most=_MOST)
 
 
-class _Since(NamedTuple):
+class _EventsAfter(NamedTuple):
     """All events of a shard after one; what they say only if they change weights, and then with their decisions."""
 
     after: int
     events: list[tuple[Event, Event | None]]
 
 
-class News:
-    """What others wrote, of the shards that the open batch holds."""
+class ForeignEvents:
+    """Events of other workers in the shards that the open batch holds."""
 
     def __init__(self) -> None:
         self._entered: dict[int, int] = {}  # the last event of a shard when it was entered
         self._lively: dict[int, int] = {}  # shards that others write to, and how often that is believed
-        self._since: dict[int, _Since] = {}
+        self._since: dict[int, _EventsAfter] = {}
 
-    def asked(self, shards: Iterable[int] | None, counting: Counting) -> list[Sent]:
-        """What to ask with the locks of shards, None if it is not known which: a question, or nothing."""
+    def query(self, shards: Iterable[int] | None, counting: LiveCounts) -> list[BoundStatement]:
+        """Make the query that is sent with the locks of shards (None: not known yet), if any."""
         wanted = [shard for shard in (self._lively if shards is None else shards) if shard in self._lively][
             :_NEWS_SHARDS
         ]
@@ -78,9 +84,9 @@ class News:
             return []
         after = [min(self._entered[shard], seq) for shard, seq in known.items()]
         given = [",".join(map(str, each)) for each in (known, after, known.values())]
-        return [call(_NEWS, given)]
+        return [bind_statement(_NEWS, given)]
 
-    def entered(self, shard: int, before: Counts | None, now: Counts, rows: Sequence[Sequence[Any]]) -> None:
+    def add(self, shard: int, before: Counts | None, now: Counts, rows: Sequence[Sequence[Any]]) -> None:
         """A shard is held: how far it was when it was left, how far it is, and what came of the question."""
         if before is not None and before.seq != now.seq:
             self._lively[shard] = _PATIENCE
@@ -88,9 +94,9 @@ class News:
             self._lively[shard] -= 1
             if not self._lively[shard]:
                 del self._lively[shard]
-        found = [(event_of(row[1:11]), event_of(row[11:]) if row[11] is not None else None) for row in rows]
-        if found and len(found) < _MOST and all(_whole(*each) for each in found):
-            self._since[shard] = _Since(found[0][0].seq - 1, found)
+        found = [(to_event(row[1:11]), to_event(row[11:]) if row[11] is not None else None) for row in rows]
+        if found and len(found) < _MOST and all(_is_complete(*each) for each in found):
+            self._since[shard] = _EventsAfter(found[0][0].seq - 1, found)
         self._entered[shard] = now.seq
 
     def forget(self, shard: int | None = None) -> None:
@@ -100,7 +106,7 @@ class News:
         else:
             self._since.pop(shard, None)
 
-    def kinds(self, shard: int, after: int) -> set[str] | None:
+    def event_types(self, shard: int, after: int) -> set[str] | None:
         """The types of the events after one, if they were fetched."""
         if (since := self._since.get(shard)) is None or after < since.after:
             return None
@@ -117,8 +123,8 @@ class News:
         )
 
 
-def _whole(event: Event, about: Event | None) -> bool:
-    """Whether an event was fetched with all that is needed to learn it, if there is anything to learn."""
+def _is_complete(event: Event, about: Event | None) -> bool:
+    """Check whether an event was fetched with all that is needed to learn it, if there is anything to learn."""
     if event.made is None:
         return event.type != "amended"
     return event.body is not None and about is not None
@@ -149,7 +155,7 @@ _OF_ONE = re.compile(r"WHERE id = \?[^?]*$")
 _WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 
-class PostgresShards(PostgresReads, SQLModels):
+class PostgresShards(PostgresStoreReader, SqlModelWriter):
     """Shards that are entered, their counts, and decisions that are about to be answered.
 
     Parameters
@@ -159,7 +165,7 @@ class PostgresShards(PostgresReads, SQLModels):
     """
 
     def __init__(self, batch: Batch) -> None:
-        SQLModels.__init__(self)
+        SqlModelWriter.__init__(self)
         self._batch = batch
         self._held: set[int] = set()
         self._floors: dict[int, int] = {}
@@ -167,9 +173,9 @@ class PostgresShards(PostgresReads, SQLModels):
         self._events: dict[tuple[int, int], Event] = {}
         self._number: int | None = None
         self._cataloguing = False
-        self._news = News()
+        self._news = ForeignEvents()
 
-    def enter(self, *shards: int) -> None:
+    def acquire(self, *shards: int) -> None:
         """Take shards for the open batch; waits only if it holds none."""
         wanted = sorted(set(shards) - self._held)
         if not wanted:
@@ -179,24 +185,26 @@ class PostgresShards(PostgresReads, SQLModels):
                 self.counts(shard)
             return
         told = (",".join(map(str, wanted)),)
-        self._take([call(self._patient(_ENTER), told)], call(_FLOORS, told), wanted)
+        self._lock_shards(
+            [bind_statement(self._with_lock_timeout(_ENTER), told)], bind_statement(_FLOORS, told), wanted
+        )
         busy = [shard for shard in wanted if shard not in self._held]
         if busy and (len(self._held) > len(wanted) - len(busy) or self._cataloguing):
-            raise Taken(f"shard {busy[0]} is being written to by another worker", "do it again in the next batch")
+            raise Taken(f"another worker is writing to shard {busy[0]}", "retry in the next batch")
 
-    def expect(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
+    def prefetch(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
         """Fetch decisions that the open batch will be about, and enter their shards and others, in one round trip."""
-        if not self._batch.mine:
+        if not self._batch.is_open_here:
             return
         ahead, after = self._unknown(first), self._unknown(then)
         if ahead or after:
-            shards, ids = _told([*ahead, *after])
-            entering = [call(self._patient(_ENTER_OF), _told(ahead))] if ahead else []
-            entering += [call(_ENTER_FREE, _told(after))] if after else []
-            more = (call(_DECISIONS, (ids,)), call(_EVENTS, (ids,))) if ids else ()
-            answers = self._take(entering, call(_FLOORS_OF, (shards, ids)), None, *more)
+            shards, ids = _as_parameters([*ahead, *after])
+            entering = [bind_statement(self._with_lock_timeout(_ENTER_OF), _as_parameters(ahead))] if ahead else []
+            entering += [bind_statement(_ENTER_FREE, _as_parameters(after))] if after else []
+            more = (bind_statement(_DECISIONS, (ids,)), bind_statement(_EVENTS, (ids,))) if ids else ()
+            answers = self._lock_shards(entering, bind_statement(_FLOORS_OF, (shards, ids)), None, *more)
             if ids:
-                self._fetched(ids.split(","), *answers)
+                self._keep_fetched(ids.split(","), *answers)
 
     def _unknown(self, named: Sequence[int | str]) -> list[int | str]:
         """Those of shards and decisions of which the batch does not know yet what it could."""
@@ -208,22 +216,26 @@ class PostgresShards(PostgresReads, SQLModels):
 
         return [each for each in dict.fromkeys(named) if new(each)]
 
-    def _fetched(self, ids: Sequence[str], rows: Sequence[Any], events: Sequence[Any]) -> None:
-        found = {made.id: made for made in map(decision_of, rows) if made is not None}
+    def _keep_fetched(self, ids: Sequence[str], rows: Sequence[Any], events: Sequence[Any]) -> None:
+        found = {made.id: made for made in map(to_decision, rows) if made is not None}
         for id in ids:
             if (made := found.get(id)) is None or made.shard in self._held:
                 self._decisions[id] = made
-        self._events.update({(shard, row[0]): event_of(row) for shard, *row in events if shard in self._held})
+        self._events.update({(shard, row[0]): to_event(row) for shard, *row in events if shard in self._held})
 
-    def _patient(self, sql: str) -> str:
+    def _with_lock_timeout(self, sql: str) -> str:
         """Wait for a lock only where nobody can be waiting for us."""
         return f"{sql} SKIP LOCKED" if self._held or self._cataloguing else sql
 
-    def _take(
-        self, entering: list[Sent], floors: Sent, shards: Sequence[int] | None, *more: Sent
+    def _lock_shards(
+        self,
+        entering: list[BoundStatement],
+        floors: BoundStatement,
+        shards: Sequence[int] | None,
+        *more: BoundStatement,
     ) -> list[list[tuple[Any, ...]]]:
         """Lock shards, which are these or not known; what is asked after that is answered as of then."""
-        asked = self._news.asked(shards, self._counting)
+        asked = self._news.query(shards, self._counting)
         answers = self._batch.ask(*entering, floors, *asked, *more)
         locked, (above, *rest) = answers[: len(entering)], answers[len(entering) :]
         self._number = above[0][0]
@@ -235,11 +247,11 @@ class PostgresShards(PostgresReads, SQLModels):
                 self._held.add(shard)
                 self._floors[shard] = based.get(shard, 0)
                 now = Counts(*counts)
-                self._news.entered(shard, self._counting.get(shard), now, told.get(shard, ()))
-                self._counting.renew(shard, now)
+                self._news.add(shard, self._counting.get(shard), now, told.get(shard, ()))
+                self._counting.replace(shard, now)
         return rest
 
-    def _let_go(self, shards: Iterable[int] | None = None) -> None:
+    def _release_shards(self, shards: Iterable[int] | None = None) -> None:
         """Hold no shards any more: all, if none are named; nothing that is known of them can be relied on."""
         self._held -= set(shards) if shards is not None else self._held.copy()
         self._floors.clear()
@@ -249,33 +261,33 @@ class PostgresShards(PostgresReads, SQLModels):
         if shards is None:
             self._number, self._cataloguing = None, False
 
-    def kinds(self, shard: int, after: int) -> set[str]:
+    def event_types(self, shard: int, after: int) -> set[str]:
         """The types of the events of a shard after one, each once."""
-        known = self._news.kinds(shard, after) if self._batch.mine else None
+        known = self._news.event_types(shard, after) if self._batch.is_open_here else None
         return known if known is not None else {kind for (kind,) in self._rows(_KINDS, (shard, after))}
 
     def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
         """The events that made a version, after an event, in order, each with the decision that it is about."""
         after = max(after, self.floor(shard))
-        known = self._news.changes(shard, after, key) if self._batch.mine else None
+        known = self._news.changes(shard, after, key) if self._batch.is_open_here else None
         return known if known is not None else super().changes(shard, after, key)
 
     # Reading, as the writer needs it
 
     def counts(self, shard: int) -> Counts | None:
-        """How far a shard is: the same object as long as the store is open, and fresh."""
+        """Counts of a shard, fresh; one object as long as the store is open."""
         live = self._counting.get(shard)
         if live is not None and shard in self._held:
             return live
-        row = PostgresReads.counts(self, shard)
-        return self._counting.renew(shard, row) if row is not None else None
+        row = PostgresStoreReader.counts(self, shard)
+        return self._counting.replace(shard, row) if row is not None else None
 
     def decision(self, id: str) -> DecisionRow | None:
         """A decision by its id; a batch that holds nothing yet enters its shard by that."""
-        if not self._batch.mine or ID.fullmatch(id) is None:
+        if not self._batch.is_open_here or ID.fullmatch(id) is None:
             return super().decision(id)
         if id not in self._decisions and not self._held and not self._cataloguing:
-            self.expect([id])
+            self.prefetch([id])
         if id not in self._decisions:
             made = super().decision(id)
             if made is None or made.shard not in self._held:
@@ -285,26 +297,26 @@ class PostgresShards(PostgresReads, SQLModels):
 
     def event(self, shard: int, seq: int) -> Event | None:
         """One event."""
-        known = self._events.get((shard, seq)) if self._batch.mine else None
+        known = self._events.get((shard, seq)) if self._batch.is_open_here else None
         return known if known is not None else super().event(shard, seq)
 
-    def _touched(self, shard: int) -> Counts:
-        self.enter(shard)
-        return super()._touched(shard)
+    def _counts_to_change(self, shard: int) -> Counts:
+        self.acquire(shard)
+        return super()._counts_to_change(shard)
 
     def floor(self, shard: int) -> int:
         """The first event of a shard whose chain is known."""
-        if self._batch.mine and (known := self._floors.get(shard)) is not None:
+        if self._batch.is_open_here and (known := self._floors.get(shard)) is not None:
             return known
         return super().floor(shard)
 
-    def _made(self, shard: int) -> None:
+    def _on_new_shard(self, shard: int) -> None:
         self._held.add(shard)
         self._floors[shard] = 0
 
-    def _forget(self, sql: str, values: Any) -> None:
-        """What is about to be written is not as it was read."""
-        table, place = _written(sql)
+    def _invalidate(self, sql: str, values: Any) -> None:
+        """Invalidate cached rows that a statement changes."""
+        table, place = _written_table(sql)
         if table == "decisions":
             if place is None:
                 self._decisions.clear()
@@ -321,14 +333,14 @@ class PostgresShards(PostgresReads, SQLModels):
             self._news.forget()
 
 
-def _told(named: Sequence[int | str]) -> tuple[str, str]:
+def _as_parameters(named: Sequence[int | str]) -> tuple[str, str]:
     """Shards and decisions as a statement takes them."""
     shards = ",".join(str(each) for each in named if isinstance(each, int))
     return shards, ",".join(each for each in named if isinstance(each, str))
 
 
 @lru_cache(maxsize=256)
-def _written(sql: str) -> tuple[str, int | None]:
+def _written_table(sql: str) -> tuple[str, int | None]:
     """Which table a statement changes, and where among its values the decision is that it is about, if about one."""
     found = _WRITTEN.match(sql)
     table = found[1] if found is not None else ""
@@ -374,7 +386,7 @@ class PostgresStore(PostgresShards):
 
     def __init__(self, url: str, *, readers: int = 8) -> None:
         self.address = Address.of(url)
-        wire = Wire(self.address)
+        wire = Connection(self.address)
         try:
             prepare(wire)
         except BaseException:
@@ -383,9 +395,9 @@ class PostgresStore(PostgresShards):
         super().__init__(Batch(self.address, wire))
         self._side = Batch(self.address)
         self._leases = Leases(self._side)
-        self._cleansing = Cleansing(self._side)
+        self._vacuum_thread = VacuumThread(self._side)
         self._most = readers
-        self._readers = PostgresReaders(self.address, 2)
+        self._readers = PostgresReaderPool(self.address, 2)
         try:
             self._refuse_torn()
         except BaseException:
@@ -400,44 +412,44 @@ class PostgresStore(PostgresShards):
         return True
 
     @property
-    def trips(self) -> int:
-        """How often its batches have waited for the database."""
-        return self._batch.trips
+    def round_trips(self) -> int:
+        """Number of round trips of its batches to the database."""
+        return self._batch.round_trips
 
     @property
     def in_batch(self) -> bool:
-        """Whether a batch is open."""
+        """True if a batch is open."""
         return self._batch.open
 
     def begin(self) -> None:
         """Open a batch; nothing is sent yet."""
-        reach("before-begin")
-        self._let_go()
+        crash_point("before-begin")
+        self._release_shards()
         self._batch.begin()
-        reach("after-begin")
+        crash_point("after-begin")
 
-    def begin_at_once(self) -> bool:
+    def try_begin(self) -> bool:
         """Never: the database may be far away, and others write to it."""
         return False
 
     def commit(self) -> None:
         """Make the batch last: returns when it is on the server's disk."""
-        for shard, counts in self._counting.moved().items():
+        for shard, counts in self._counting.changed().items():
             self._run(COUNTS, {"shard": shard, **msgspec.structs.asdict(counts)})
         self._batch.commit()
-        self._counting.keep()
-        self._let_go()
+        self._counting.commit()
+        self._release_shards()
 
     def rollback(self) -> None:
         """Undo the batch, if one is open."""
-        self._counting.restore()
+        self._counting.rollback()
         self._batch.rollback()
-        self._let_go()
+        self._release_shards()
 
     def savepoint(self) -> None:
         """Begin a command within the batch."""
         self._batch.savepoint()
-        self._counting.mark()
+        self._counting.savepoint()
         self._before = frozenset(self._held), self._cataloguing
 
     def release(self) -> None:
@@ -445,16 +457,16 @@ class PostgresStore(PostgresShards):
         self._batch.release()
         self._counting.release()
 
-    def undo(self) -> None:
+    def rollback_to_savepoint(self) -> None:
         """Undo the command, and nothing else of the batch."""
-        self._counting.back()
+        self._counting.rollback_to_savepoint()
         held, self._cataloguing = self._before
-        self._let_go(self._held - held if self._batch.undo() else ())
+        self._release_shards(self._held - held if self._batch.rollback_to_savepoint() else ())
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         """The open batch, or one of its own."""
-        if self._batch.mine:
+        if self._batch.is_open_here:
             yield
             return
         self.begin()
@@ -469,18 +481,18 @@ class PostgresStore(PostgresShards):
 
     def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
         """Keep what a learner has become after an event, as a row; of a shard that another is writing to, nothing."""
-        with self._whole():
+        with self._transaction():
             if epoch is not None:
                 rows = self._rows("SELECT 1 FROM leases WHERE shard = ? AND epoch > ?", (shard, epoch))
                 if rows:
                     return False
             try:
-                self.enter(shard)  # rows of states are locked in the order of shards, too
+                self.acquire(shard)  # rows of states are locked in the order of shards, too
             except Taken:
                 return False
             if key is not None:
                 self._run(KEY_STATE, (shard, key, seq, time.time(), content))
-                reach("key-state-written")
+                crash_point("key-state-written")
             else:
                 self._run(_STATE, (shard, seq, time.time(), content))
                 self._run(_KEEP, (shard,))
@@ -488,7 +500,7 @@ class PostgresStore(PostgresShards):
 
     def drop_states(self, shard: int, before: int) -> None:
         """Between batches: keep no state of the shard itself from before an event."""
-        with self._whole():
+        with self._transaction():
             if self._run_for("DELETE FROM states WHERE shard = ? AND seq < ? RETURNING seq", (shard, before)):
                 self._run(_SOIL)
 
@@ -499,31 +511,31 @@ class PostgresStore(PostgresShards):
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
-    ) -> tuple[int, Verdict]:
+    ) -> tuple[int, WriteResult]:
         """Erase the events of a key, and let events of others say something else (`Store.forget`)."""
         told = super().forget(shard, key, at, places, rewrites)
         self._run(_SOIL)
         return told
 
-    def rebase(self, shard: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+    def write_checkpoint(self, shard: int, base: Checkpoint, carried: Sequence[CarriedDecision], at: float) -> int:
         """Let a log begin after a base whose states are staged; what was published of earlier moments goes."""
-        told = super().rebase(shard, base, carried, at)
+        told = super().write_checkpoint(shard, base, carried, at)
         self._run("DELETE FROM states WHERE shard = ? AND seq < ?", (shard, base.seq))
         return told
 
-    def tidy(self, limit: int) -> bool:
+    def purge(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""
-        more = super().tidy(limit)
+        more = super().purge(limit)
         if more:
             self._run(_SOIL)
         return more
 
-    def cleanse(self) -> bool:
+    def vacuum(self) -> bool:
         """Between batches: have the tables vacuumed if something was erased; False while that goes on."""
-        return self._cleansing.done()
+        return self._vacuum_thread.is_done()
 
     @property
-    def fragmented(self) -> bool:
+    def is_fragmented(self) -> bool:
         """The files are the server's."""
         return False
 
@@ -535,23 +547,23 @@ class PostgresStore(PostgresShards):
         sql = "INSERT INTO probe VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET content = excluded.content"
         self._run(sql, (os.getpid(), os.urandom(_PROBE)))
 
-    def _catalogued(self, name: str | None = None) -> None:
+    def _change_catalogue(self, name: str | None = None) -> None:
         """Move the catalogue, whose row is locked by that until the batch ends; so a name that is free stays free."""
         if not self._cataloguing:
             self._run(_MOVE)
             self._cataloguing = True
         if name is not None and self._row("SELECT 1 FROM models WHERE name = ?", (name,)) is not None:
-            raise Taken(f"there is a model {name!r}, made by another worker", "do it again in the next batch")
+            raise Taken(f"another worker has just created a model {name!r}", "retry in the next batch")
 
     # Others who write
 
-    def catalogue(self) -> int:
+    def catalogue_number(self) -> int:
         """A number that grows with every committed change of the rows of models and of tokens."""
-        if self._batch.mine:
+        if self._batch.is_open_here:
             if self._number is None:
                 ((self._number,),) = self._rows("SELECT number FROM catalogue")
             return self._number
-        (((number,),),) = self._side.ask(call("SELECT number FROM catalogue"))
+        (((number,),),) = self._side.ask(bind_statement("SELECT number FROM catalogue"))
         return int(number)
 
     def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
@@ -559,26 +571,26 @@ class PostgresStore(PostgresShards):
         return self._leases.lease(owner, seconds, *shards)
 
     def leases(self) -> list[LeaseRow]:
-        """Who owns which shard until when, by shard."""
+        """Read all leases, by shard."""
         return self._leases.leases()
 
-    def leave(self, owner: str, *shards: int) -> None:
+    def release_leases(self, owner: str, *shards: int) -> None:
         """Own shards no more."""
-        self._leases.leave(owner, *shards)
+        self._leases.release_leases(owner, *shards)
 
     # Reading
 
-    def moment(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """Answer all questions within the block as of one moment; an open batch is one already."""
-        return nullcontext() if self._batch.mine else self._readers.moment()
+        return nullcontext() if self._batch.is_open_here else self._readers.snapshot()
 
-    def reader(self) -> Reading:
+    def reader(self) -> StoreReader:
         """A reading view of its own."""
-        return PostgresReaders(self.address, self._most)
+        return PostgresReaderPool(self.address, self._most)
 
     def close(self) -> None:
         """Close the connections; a batch that is open is undone by that."""
-        self._cleansing.close()
+        self._vacuum_thread.close()
         self._batch.close()
         self._side.close()
         self._readers.close()
@@ -586,31 +598,31 @@ class PostgresStore(PostgresShards):
     # How statements get there
 
     def _rows(self, sql: str, values: Any = ()) -> list[Any]:
-        if not self._batch.mine:
+        if not self._batch.is_open_here:
             return self._readers._rows(sql, values)
-        return self._batch.ask(call(sql, values))[0]
+        return self._batch.ask(bind_statement(sql, values))[0]
 
     def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
-        if not self._batch.mine:
+        if not self._batch.is_open_here:
             return self._readers._each(sql, values, size)
-        return in_parts(self._batch.ask, sql, values, size)
+        return read_in_pages(self._batch.ask, sql, values, size)
 
     def _run(self, sql: str, values: Any = ()) -> None:
-        self._forget(sql, values)
-        self._batch.run(call(sql, values))
+        self._invalidate(sql, values)
+        self._batch.run(bind_statement(sql, values))
 
     def _run_many(self, sql: str, values: Sequence[Any]) -> None:
         for each in values:
             self._run(sql, each)
 
     def _run_for(self, sql: str, values: Any = ()) -> list[Any]:
-        self._forget(sql, values)
-        return self._batch.run_for(call(sql, values))
+        self._invalidate(sql, values)
+        return self._batch.run_for(bind_statement(sql, values))
 
     def _refuse_torn(self) -> None:
         """Refuse a log that does not end where the head of its shard says."""
         for shard, seq in self._rows(TORN):
             raise DatabaseFailed(
-                f"the log of shard {shard} in {self.address} does not end with event {seq}, as its head says",
-                "put the whole database back from a backup",
+                f"the log of shard {shard} in {self.address} does not end with event {seq}, the event of its head",
+                "restore the whole database from a backup",
             )

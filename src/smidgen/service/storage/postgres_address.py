@@ -50,7 +50,8 @@ class Address(NamedTuple):
         schema = given.pop("schema", "smidgen")
         if _NAME.fullmatch(schema) is None or schema.startswith("pg_"):
             raise InvalidArgument(
-                f"schema is {schema!r}, and must be lower-case letters, digits and underscores", "take smidgen, say"
+                f"schema is {schema!r} and must be lower-case letters, digits and underscores",
+                "use e.g. ?schema=smidgen",
             )
         idle, durable = given.pop("idle_s", "2"), given.pop("durable", "yes")
         try:
@@ -58,9 +59,11 @@ class Address(NamedTuple):
         except ValueError:
             idle_s = 0.0
         if not 0.1 <= idle_s <= 3600.0:
-            raise InvalidArgument(f"idle_s is {idle!r}, and must be seconds from 0.1 to 3600", "leave it out: 2 s")
+            raise InvalidArgument(
+                f"idle_s is {idle!r} and must be from 0.1 to 3600 seconds", "remove it for the default of 2 s"
+            )
         if durable not in ("yes", "no"):
-            raise InvalidArgument(f"durable is {durable!r}, and must be yes or no", "leave it out: yes")
+            raise InvalidArgument(f"durable is {durable!r} and must be yes or no", "remove it for the default, yes")
         query = urlencode({**_DEFAULTS, **given}, quote_via=quote)  # libpq knows no plus for a space
         whole = urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))
         if not whole.startswith(SCHEMES):  # urlunsplit drops the slashes of an empty host

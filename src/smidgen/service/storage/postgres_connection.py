@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from smidgen.errors import MissingExtra
 from smidgen.service.errors import DatabaseFailed, StorageFailed
-from smidgen.service.storage.crash_points import reach
+from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.postgres_address import Address
 
 #: What is spelt otherwise; values are ``$1``, ``$2``, ….
@@ -57,7 +57,7 @@ class Statement(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def said(sql: str) -> Statement:
+def translate(sql: str) -> Statement:
     """A statement in PostgreSQL's spelling."""
     for pattern, to in _SPELLINGS:
         sql = pattern.sub(to, sql)
@@ -81,7 +81,7 @@ def said(sql: str) -> Statement:
     return Statement(_VALUE.sub(place, sql).strip(), tuple(names))
 
 
-def values_of(statement: Statement, values: Any) -> tuple[list[bytes | None], list[int]]:
+def encode_values(statement: Statement, values: Any) -> tuple[list[bytes | None], list[int]]:
     """The values of a statement as they go over the wire, and which of them go as bytes."""
     given: Sequence[Any] = [values[name] for name in statement.names] if statement.names else values
     sent: list[bytes | None] = []
@@ -91,15 +91,15 @@ def values_of(statement: Statement, values: Any) -> tuple[list[bytes | None], li
             sent.append(value)
             formats.append(BINARY)
         elif isinstance(value, str):
-            sent.append(escaped(value))
+            sent.append(escape(value))
             formats.append(BINARY)
         else:
-            sent.append(None if value is None else _told(value))
+            sent.append(None if value is None else _encode_value(value))
             formats.append(TEXT)
     return sent, formats
 
 
-def _told(value: Any) -> bytes:
+def _encode_value(value: Any) -> bytes:
     if isinstance(value, float):
         return float.__repr__(value).encode()
     if isinstance(value, int):
@@ -107,20 +107,20 @@ def _told(value: Any) -> bytes:
     raise TypeError(f"a {type(value).__name__} is no value of a statement")
 
 
-def escaped(text: str) -> bytes:
+def escape(text: str) -> bytes:
     """A text as PostgreSQL can keep it."""
     if "\x00" in text or "\x01" in text:
         text = text.replace("\x01", "\x01\x02").replace("\x00", "\x01\x01")
     return text.encode()
 
 
-def unescaped(content: bytes) -> str:
+def unescape(content: bytes) -> str:
     """The text that it was."""
     text = content.decode()
     return text.replace("\x01\x01", "\x00").replace("\x01\x02", "\x01") if "\x01" in text else text
 
 
-def _unpacking(code: str) -> Callable[[bytes], Any]:
+def _decoder_of(code: str) -> Callable[[bytes], Any]:
     unpack = struct.Struct(code).unpack
     return lambda content: unpack(content)[0]
 
@@ -131,13 +131,13 @@ READ: dict[int, Callable[[bytes], Any]] = {
     17: bytes,  # bytea
     18: bytes.decode,  # "char"
     19: bytes.decode,  # name
-    20: _unpacking("!q"),  # int8
-    21: _unpacking("!h"),  # int2
-    23: _unpacking("!i"),  # int4
-    25: unescaped,  # text
-    26: _unpacking("!I"),  # oid
-    701: _unpacking("!d"),  # float8
-    1043: unescaped,  # varchar
+    20: _decoder_of("!q"),  # int8
+    21: _decoder_of("!h"),  # int2
+    23: _decoder_of("!i"),  # int4
+    25: unescape,  # text
+    26: _decoder_of("!I"),  # oid
+    701: _decoder_of("!d"),  # float8
+    1043: unescape,  # varchar
     2278: lambda content: None,  # void
 }
 
@@ -160,7 +160,7 @@ _IDLE_S = 60.0
 _OURS = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
 
 
-_AGAIN = "nothing of the request was done, as far as is known; it is tried anew by itself, so send it again"
+_AGAIN = "the request probably changed nothing; send it again, smidgen reconnects by itself"
 _NO_SESSIONS = "connect to the server itself, or to a pooler that keeps sessions"
 #: Refusals that come again whoever asks: what they are, and the way out.
 _LASTING: dict[type[psycopg.Error], str] = {
@@ -175,7 +175,7 @@ _LASTING: dict[type[psycopg.Error], str] = {
 Rows = list[list[tuple[Any, ...]]]
 
 
-class Sent(NamedTuple):
+class BoundStatement(NamedTuple):
     """A statement with its values, as they go over the wire.
 
     Attributes
@@ -199,13 +199,13 @@ class Sent(NamedTuple):
         return sum(len(value) for value in self.values if value is not None) + 64
 
 
-def call(sql: str, values: Any = (), *, plain: bool = False) -> Sent:
+def bind_statement(sql: str, values: Any = (), *, plain: bool = False) -> BoundStatement:
     """A statement of the store's, translated; a value that cannot be sent is refused here."""
-    statement: Statement = said(sql)
-    return Sent(statement.sql, *values_of(statement, values), plain)
+    statement: Statement = translate(sql)
+    return BoundStatement(statement.sql, *encode_values(statement, values), plain)
 
 
-class Wire:
+class Connection:
     """A connection. Not for several threads at once.
 
     Parameters
@@ -234,33 +234,33 @@ class Wire:
         idle_s: float | None = _IDLE_S,
     ) -> None:
         self.address = address
-        self.trips = 0
+        self.round_trips = 0
         self._patience = None if statement_s is None else statement_s + PATIENCE_S
         self._prepared: dict[str, bytes] = {}
-        self._connection = _connected(address)
+        self._connection = _connect(address)
         self._poll = select.poll()
         self._poll.register(self._connection.socket, select.POLLIN)
         try:
-            self._settle(reading, statement_s, idle_s)
+            self._configure_session(reading, statement_s, idle_s)
         except BaseException:
             self.close()
             raise
 
     @property
     def open(self) -> bool:
-        """Whether it can still be used, as far as one knows without asking."""
+        """True if it can still be used, as far as one knows without asking."""
         return self._connection.status == pq.ConnStatus.OK
 
     @property
-    def quiet(self) -> bool:
-        """Whether nothing has come unasked while nobody used it; a server that goes away says so."""
+    def is_quiet(self) -> bool:
+        """True if nothing has come unasked while nobody used it; a server that goes away says so."""
         return not self._poll.poll(0)
 
     def close(self) -> None:
         """Let go of it."""
         self._connection.finish()
 
-    def ask(self, calls: Sequence[Sent]) -> Rows:
+    def ask(self, calls: Sequence[BoundStatement]) -> Rows:
         """Send statements together and wait once; the rows of each.
 
         Raises
@@ -272,10 +272,10 @@ class Wire:
         """
         answers: Rows = []
         for first in range(0, len(calls), _TOGETHER):
-            answers += self._together(calls[first : first + _TOGETHER])
+            answers += self._pipeline(calls[first : first + _TOGETHER])
         return answers
 
-    def _together(self, calls: Sequence[Sent]) -> Rows:
+    def _pipeline(self, calls: Sequence[BoundStatement]) -> Rows:
         connection = self._connection
         new: dict[str, bytes] = {}
         try:
@@ -295,7 +295,7 @@ class Wire:
             answers, failed = self._answers(calls, new)
         except psycopg.OperationalError as error:
             self.close()
-            raise refusal(error, self.address) from error
+            raise database_error(error, self.address) from error
         except BaseException:  # nobody knows what is still to come
             self.close()
             raise
@@ -303,9 +303,9 @@ class Wire:
             raise failed
         return answers
 
-    def _answers(self, calls: Sequence[Sent], new: dict[str, bytes]) -> tuple[Rows, Exception | None]:
-        """What comes back until the end of what was sent: of each preparation and of each statement."""
-        self.trips += 1
+    def _answers(self, calls: Sequence[BoundStatement], new: dict[str, bytes]) -> tuple[Rows, Exception | None]:
+        """Read the results of a pipeline: of each preparation and of each statement."""
+        self.round_trips += 1
         answers: Rows = []
         failed: Exception | None = None
         pending = dict.fromkeys(new)
@@ -318,7 +318,7 @@ class Wire:
             result = self._next()
             failed = failed or self._problem(result)
             if failed is None and each.sql == "COMMIT" and result.command_status != b"COMMIT":
-                failed = refusal("what was to be committed had failed", self.address)
+                failed = database_error("what was to be committed had failed", self.address)
             answers.append([] if failed is not None else _rows(result))
         while (last := self._wait()) is None or last.status != pq.ExecStatus.PIPELINE_SYNC:
             pass
@@ -341,18 +341,18 @@ class Wire:
             connection.consume_input()
         result = connection.get_result()
         if result is None and connection.status != pq.ConnStatus.OK:
-            raise psycopg.OperationalError(_said(connection.error_message) or "the connection is gone")
+            raise psycopg.OperationalError(_first_line(connection.error_message) or "the connection is gone")
         return result
 
     def _problem(self, result: pq.abc.PGresult) -> Exception | None:
         if result.status in (pq.ExecStatus.COMMAND_OK, pq.ExecStatus.TUPLES_OK):
             return None
         if self._connection.status != pq.ConnStatus.OK:
-            raise psycopg.OperationalError(_said(result.error_message))
+            raise psycopg.OperationalError(_first_line(result.error_message))
         state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
-        return _problem(state, _said(result.error_message), self.address)
+        return _error_of_state(state, _first_line(result.error_message), self.address)
 
-    def _settle(self, reading: bool, statement_s: float | None, idle_s: float | None) -> None:
+    def _configure_session(self, reading: bool, statement_s: float | None, idle_s: float | None) -> None:
         """Say what the session needs; what cannot be set is refused."""
         limit = 0 if statement_s is None else int(statement_s * 1000)
         idle = (idle_s or 0.0) if reading else self.address.idle_s
@@ -368,8 +368,8 @@ class Wire:
         if not reading:  # a writer finds all by keys: plans are made once, and never for tables as small as they were
             wanted |= {"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"}
         setting = "SELECT set_config($1, $2, false)"
-        calls = [Sent(setting, [name.encode(), value.encode()], [1, 1]) for name, value in wanted.items()]
-        kept = Sent(
+        calls = [BoundStatement(setting, [name.encode(), value.encode()], [1, 1]) for name, value in wanted.items()]
+        kept = BoundStatement(
             "SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'off'"
             " THEN 'on' ELSE current_setting('synchronous_commit') END, false), current_setting('fsync')",
             [],
@@ -380,30 +380,30 @@ class Wire:
         if fsync != "on" and self.address.durable:
             self.close()
             raise DatabaseFailed(
-                f"the server of {self.address} runs with fsync = {fsync}: it can lose what it acknowledged",
-                "set fsync = on there; or take the risk and say so: &durable=no in the URL",
+                f"the server of {self.address} runs with fsync = {fsync}: it can lose acknowledged events",
+                "set fsync = on; or accept the risk with &durable=no in the URL",
             )
 
 
-def refusal(error: BaseException | str, address: Address, hint: str = _AGAIN) -> DatabaseFailed:
+def database_error(error: BaseException | str, address: Address, hint: str = _AGAIN) -> DatabaseFailed:
     """The refusal of the database, as callers are told."""
-    return DatabaseFailed(f"the database {address} refused: {error}", hint)
+    return DatabaseFailed(f"the database {address} returned an error: {error}", hint)
 
 
-def _problem(state: str, message: str, address: Address) -> Exception:
-    """What a statement was refused for: an error of ours, or a refusal of the server."""
+def _error_of_state(state: str, message: str, address: Address) -> Exception:
+    """Translate the SQLSTATE of a refused statement into an error."""
     try:
         kind: type[psycopg.Error] = psycopg.errors.lookup(state)
     except KeyError:
         kind = psycopg.DatabaseError
     if (hint := _LASTING.get(kind)) is not None:
-        return refusal(message, address, hint)
+        return database_error(message, address, hint)
     if issubclass(kind, _OURS):
         return kind(message)
-    return refusal(message, address)
+    return database_error(message, address)
 
 
-def _said(message: bytes) -> str:
+def _first_line(message: bytes) -> str:
     return " ".join(message.decode("utf-8", "replace").split())
 
 
@@ -418,20 +418,24 @@ def _rows(result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
     return found
 
 
-def _connected(address: Address) -> pq.abc.PGconn:
+def _connect(address: Address) -> pq.abc.PGconn:
     connection = pq.PGconn.connect(address.url.encode())
     if connection.status != pq.ConnStatus.OK:
-        told = _said(connection.error_message)
+        told = _first_line(connection.error_message)
         connection.finish()
         raise DatabaseFailed(
             f"there is no connection to {address}: {told}",
-            "see whether the server runs, and the URL, user and password",
+            "check that the server is running, and the URL, user and password",
         )
     return connection
 
 
-_BEGIN, _COMMIT, _ROLLBACK = call("BEGIN"), call("COMMIT"), call("ROLLBACK")
-_SAVEPOINT, _RELEASE, _BACK = call("SAVEPOINT command"), call("RELEASE command"), call("ROLLBACK TO command")
+_BEGIN, _COMMIT, _ROLLBACK = bind_statement("BEGIN"), bind_statement("COMMIT"), bind_statement("ROLLBACK")
+_SAVEPOINT, _RELEASE, _BACK = (
+    bind_statement("SAVEPOINT command"),
+    bind_statement("RELEASE command"),
+    bind_statement("ROLLBACK TO command"),
+)
 #: How many statements, bytes and seconds may wait.
 _MOST, _BYTES, _SECONDS = 512, 4 << 20, 0.25
 
@@ -456,10 +460,10 @@ class Batch:
         Whose it is.
     """
 
-    def __init__(self, address: Address, wire: Wire | None = None) -> None:
+    def __init__(self, address: Address, wire: Connection | None = None) -> None:
         self.address = address
         self._wire = wire
-        self._waiting: list[Sent] = []
+        self._waiting: list[BoundStatement] = []
         self._size = 0
         self._since = 0.0
         self._mark: int | None = None  # where the command begins among what waits
@@ -472,13 +476,13 @@ class Batch:
         self.lock = threading.RLock()
 
     @property
-    def trips(self) -> int:
-        """How often it was waited for an answer."""
-        return self._trips + (self._wire.trips if self._wire is not None else 0)
+    def round_trips(self) -> int:
+        """Number of round trips."""
+        return self._trips + (self._wire.round_trips if self._wire is not None else 0)
 
     @property
-    def mine(self) -> bool:
-        """Whether a batch of this thread is open."""
+    def is_open_here(self) -> bool:
+        """True if a batch of this thread is open."""
         return self.open and self.thread == threading.get_ident()
 
     def begin(self) -> None:
@@ -489,7 +493,7 @@ class Batch:
             self.open, self._begun, self._failed = True, False, None
             self.thread = threading.get_ident()
 
-    def run(self, one: Sent) -> None:
+    def run(self, one: BoundStatement) -> None:
         """Let a statement wait its turn."""
         with self.lock:
             if not self.open:
@@ -501,12 +505,12 @@ class Batch:
             if len(self._waiting) >= _MOST or self._size > _BYTES or time.monotonic() - self._since > _SECONDS:
                 self._send([])
 
-    def ask(self, *calls: Sent) -> list[list[tuple[Any, ...]]]:
+    def ask(self, *calls: BoundStatement) -> list[list[tuple[Any, ...]]]:
         """Ask now, after all that waits; the rows of each."""
         with self.lock:
             return self._send(list(calls))[-len(calls) :]
 
-    def run_for(self, one: Sent) -> list[tuple[Any, ...]]:
+    def run_for(self, one: BoundStatement) -> list[tuple[Any, ...]]:
         """Change something now; the rows that it returns."""
         with self.lock:
             self.run(one)
@@ -524,7 +528,7 @@ class Batch:
                 self.run(_RELEASE)
             self._mark, self._saved = None, False
 
-    def undo(self) -> bool:
+    def rollback_to_savepoint(self) -> bool:
         """Undo the command; whether anything of it had been sent."""
         with self.lock:
             saved = self._saved
@@ -542,13 +546,13 @@ class Batch:
                 raise self._failed
             if not self.open:
                 raise RuntimeError("no batch is open")
-            reach("before-commit")
+            crash_point("before-commit")
             if self._begun or self._waiting:
                 if not self._begun:
                     self._send([])
                 self._send([_COMMIT])
-            self._over()
-            reach("after-commit")
+            self._end()
+            crash_point("after-commit")
 
     def rollback(self) -> None:
         """Undo the batch, if one is open."""
@@ -556,7 +560,7 @@ class Batch:
             if not self.open:
                 return
             begun, wire = self._begun, self._wire
-            self._over()
+            self._end()
             if begun and wire is not None and wire.open:
                 try:
                     wire.ask([_ROLLBACK])
@@ -566,10 +570,10 @@ class Batch:
     def close(self) -> None:
         """Let go of the connection; a batch that is open is undone by that."""
         with self.lock:
-            self._over()
+            self._end()
             self._drop()
 
-    def _over(self) -> None:
+    def _end(self) -> None:
         self._waiting.clear()
         self._size = 0
         self._mark, self._saved = None, False
@@ -578,11 +582,11 @@ class Batch:
 
     def _drop(self) -> None:
         if self._wire is not None:
-            self._trips += self._wire.trips
+            self._trips += self._wire.round_trips
             self._wire.close()
             self._wire = None
 
-    def _send(self, asked: list[Sent]) -> list[list[tuple[Any, ...]]]:
+    def _send(self, asked: list[BoundStatement]) -> list[list[tuple[Any, ...]]]:
         """Send what waits and what is asked; a connection that had died before the batch is renewed, once."""
         if self._failed is not None:
             raise self._failed
@@ -598,11 +602,11 @@ class Batch:
         again = self._alive and (first or not self.open)
         try:
             try:
-                answers = self._wired(new=not self._begun).ask(calls)
+                answers = self._connection(new=not self._begun).ask(calls)
             except StorageFailed:
                 if self._alive or not again:
                     raise
-                answers = self._wired(new=True).ask(calls)
+                answers = self._connection(new=True).ask(calls)
         except Exception as error:
             self._break(error)
             raise
@@ -614,21 +618,21 @@ class Batch:
         return self._wire is not None and self._wire.open
 
     def _break(self, error: Exception) -> None:
-        """What fails in a batch fails all of it, but for a statement that is refused after a savepoint."""
+        """Fail the batch, unless the statement was refused after a savepoint."""
         if not self._alive or not self.open:  # outside of a batch nothing may stay begun
             self._drop()
         if self.open and not (self._saved and self._alive):
-            self._failed = error if isinstance(error, StorageFailed) else refusal(error, self.address)
+            self._failed = error if isinstance(error, StorageFailed) else database_error(error, self.address)
             self._begun = True
 
-    def _wired(self, *, new: bool) -> Wire:
+    def _connection(self, *, new: bool) -> Connection:
         """The connection; what belongs to a batch goes over no other than the one that it began with."""
         wire = self._wire
         if wire is None or not wire.open:
             if not new:
-                raise refusal("the connection was lost", self.address)
+                raise database_error("the connection was lost", self.address)
             self._drop()
-            wire = self._wire = Wire(self.address)
+            wire = self._wire = Connection(self.address)
         return wire
 
 
@@ -637,7 +641,7 @@ class Batch:
 _WAIT_S = 60.0
 
 
-class Wires:
+class ConnectionPool:
     """Connections for readers: as many as are needed at once, up to a bound; whoever comes then waits.
 
     Parameters
@@ -650,28 +654,28 @@ class Wires:
 
     def __init__(self, address: Address, most: int = 8) -> None:
         self._address = address
-        self._free: list[Wire] = []
+        self._free: list[Connection] = []
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(most)
         self._closed = False
 
-    def take(self) -> Wire:
+    def acquire(self) -> Connection:
         """A connection that is nobody else's until it is given back."""
         if not self._places.acquire(timeout=_WAIT_S):
-            raise refusal("all connections for readers are busy", self._address)
+            raise database_error("all connections for readers are busy", self._address)
         try:
             with self._lock:
                 while self._free:
                     wire = self._free.pop()
-                    if wire.open and wire.quiet:
+                    if wire.open and wire.is_quiet:
                         return wire
                     wire.close()
-            return Wire(self._address, reading=True)
+            return Connection(self._address, reading=True)
         except BaseException:
             self._places.release()
             raise
 
-    def give(self, wire: Wire) -> None:
+    def release(self, wire: Connection) -> None:
         """Give a connection back."""
         with self._lock:
             if self._closed or not wire.open:

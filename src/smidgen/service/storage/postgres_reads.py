@@ -11,17 +11,24 @@ from typing import Any
 
 from smidgen.service.errors import StorageFailed
 from smidgen.service.storage.postgres_address import Address
-from smidgen.service.storage.postgres_connection import Batch, Rows, Sent, Wire, Wires, call
+from smidgen.service.storage.postgres_connection import (
+    Batch,
+    BoundStatement,
+    Connection,
+    ConnectionPool,
+    Rows,
+    bind_statement,
+)
 from smidgen.service.storage.postgres_schema import refuse_other
 from smidgen.service.storage.records import LeaseRow, State
 from smidgen.service.storage.snapshots import MARK
-from smidgen.service.storage.sql import SQLReads
+from smidgen.service.storage.sql import SqlStoreReader
 
 # Reading from PostgreSQL: connections of their own for readers, one snapshot for a moment, long answers in parts.
 
 _PAGE = "SELECT * FROM ({sql}) AS page LIMIT {size}"
-_MOMENT = call("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-_END = call("COMMIT")
+_MOMENT = bind_statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_END = bind_statement("COMMIT")
 _SEQS = "SELECT seq FROM states WHERE shard = ? ORDER BY seq DESC"
 _STATE = "SELECT seq, state, mark, at FROM states WHERE shard = ? AND seq = ?"
 #: About how many bytes are fetched at once of a long answer, and how many rows at least and at most.
@@ -31,8 +38,8 @@ _names = itertools.count()
 Asking = Callable[..., Rows]
 
 
-class PostgresReads(SQLReads):
-    """What the writer and the readers have in common: states are rows."""
+class PostgresStoreReader(SqlStoreReader):
+    """Reads of writer and readers: snapshots are rows."""
 
     def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
@@ -46,7 +53,7 @@ class PostgresReads(SQLReads):
                 yield State(seq, content, f"the state after event {seq}", own, len(content), at)
 
 
-class PostgresReader(PostgresReads):
+class PostgresSnapshotReader(PostgresStoreReader):
     """A store to be looked at beside a running service, all of it as of the moment when it was opened.
 
     Parameters
@@ -56,7 +63,7 @@ class PostgresReader(PostgresReads):
     """
 
     def __init__(self, address: Address) -> None:
-        self._wire = Wire(address, reading=True, statement_s=None, idle_s=None)
+        self._wire = Connection(address, reading=True, statement_s=None, idle_s=None)
         self._lock = threading.RLock()
         try:
             refuse_other(self._wire)
@@ -65,7 +72,7 @@ class PostgresReader(PostgresReads):
             self._wire.close()
             raise
 
-    def moment(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """It is one."""
         return nullcontext()
 
@@ -73,18 +80,18 @@ class PostgresReader(PostgresReads):
         """Close the connection."""
         self._wire.close()
 
-    def _ask(self, *calls: Sent) -> Rows:
+    def _ask(self, *calls: BoundStatement) -> Rows:
         with self._lock:
             return self._wire.ask(calls)
 
     def _rows(self, sql: str, values: Any = ()) -> list[Any]:
-        return self._ask(call(sql, values))[0]
+        return self._ask(bind_statement(sql, values))[0]
 
     def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
-        return in_parts(self._ask, sql, values, size)
+        return read_in_pages(self._ask, sql, values, size)
 
 
-class PostgresReaders(PostgresReads):
+class PostgresReaderPool(PostgresStoreReader):
     """The questions, for many threads: whoever asks has a connection of his own meanwhile.
 
     Parameters
@@ -97,16 +104,16 @@ class PostgresReaders(PostgresReads):
 
     def __init__(self, address: Address, most: int = 8) -> None:
         self.address = address
-        self._wires = Wires(address, most)
+        self._wires = ConnectionPool(address, most)
         self._own = threading.local()
 
     @contextmanager
-    def moment(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """Answer all questions of this thread within the block as of one moment."""
         if getattr(self._own, "wire", None) is not None:
             yield
             return
-        with self._taken() as wire:
+        with self._connection_of_thread() as wire:
             self._own.wire = wire
             try:
                 _begin(wire)
@@ -121,15 +128,15 @@ class PostgresReaders(PostgresReads):
         self._wires.close()
 
     def _rows(self, sql: str, values: Any = ()) -> list[Any]:
-        return self._ask(call(sql, values))[0]
+        return self._ask(bind_statement(sql, values))[0]
 
-    def _ask(self, *calls: Sent) -> Rows:
-        held: Wire | None = getattr(self._own, "wire", None)
+    def _ask(self, *calls: BoundStatement) -> Rows:
+        held: Connection | None = getattr(self._own, "wire", None)
         if held is not None:
             return held.ask(calls)
         while True:
-            with self._taken() as wire:
-                used = wire.trips > 1
+            with self._connection_of_thread() as wire:
+                used = wire.round_trips > 1
                 try:
                     return wire.ask(calls)
                 except StorageFailed:
@@ -139,45 +146,47 @@ class PostgresReaders(PostgresReads):
 
     def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
         if getattr(self._own, "wire", None) is not None:
-            yield from in_parts(self._ask, sql, values, size)
+            yield from read_in_pages(self._ask, sql, values, size)
             return
-        if len(rows := self._rows(page(sql, size), values)) < size:
+        if len(rows := self._rows(first_page(sql, size), values)) < size:
             yield from rows
             return
-        with self._taken() as wire:
+        with self._connection_of_thread() as wire:
             _begin(wire)
             try:
-                yield from _fetched(lambda *calls: wire.ask(calls), sql, values, size)
+                yield from _fetch_pages(lambda *calls: wire.ask(calls), sql, values, size)
             finally:
                 if wire.open:
                     wire.ask([_END])
 
     @contextmanager
-    def _taken(self) -> Iterator[Wire]:
-        wire = self._wires.take()
+    def _connection_of_thread(self) -> Iterator[Connection]:
+        wire = self._wires.acquire()
         try:
             yield wire
         finally:
-            self._wires.give(wire)
+            self._wires.release(wire)
 
 
-def page(sql: str, size: int) -> str:
+def first_page(sql: str, size: int) -> str:
     """A statement for the first rows only."""
     return _PAGE.format(sql=sql, size=size)
 
 
-def in_parts(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
+def read_in_pages(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
     """The rows of a statement within a transaction: the first ones at once, and if there are more, some at a time."""
-    (rows,) = ask(call(page(sql, size), values))
+    (rows,) = ask(bind_statement(first_page(sql, size), values))
     if len(rows) < size:
         yield from rows
     else:
-        yield from _fetched(ask, sql, values, size)
+        yield from _fetch_pages(ask, sql, values, size)
 
 
-def _fetched(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
-    name, asked = f"part{next(_names)}", call(sql, values)
-    declared = Sent(f"DECLARE {name} NO SCROLL CURSOR FOR {asked.sql}", asked.values, asked.formats, plain=True)
+def _fetch_pages(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
+    name, asked = f"part{next(_names)}", bind_statement(sql, values)
+    declared = BoundStatement(
+        f"DECLARE {name} NO SCROLL CURSOR FOR {asked.sql}", asked.values, asked.formats, plain=True
+    )
     _, rows = ask(declared, _fetch(name, size))
     while rows:
         yield from rows
@@ -186,15 +195,15 @@ def _fetched(ask: Asking, sql: str, values: Any, size: int) -> Iterator[Any]:
         bytes_of = sum(len(value) for row in rows for value in row if isinstance(value, bytes)) + 64 * len(rows)
         size = max(_FEWEST, min(_MOST, _PART * len(rows) // bytes_of))
         (rows,) = ask(_fetch(name, size))
-    ask(Sent(f"CLOSE {name}", [], [], plain=True))
+    ask(BoundStatement(f"CLOSE {name}", [], [], plain=True))
 
 
-def _fetch(name: str, count: int) -> Sent:
-    return Sent(f"FETCH {count} FROM {name}", [], [], plain=True)
+def _fetch(name: str, count: int) -> BoundStatement:
+    return BoundStatement(f"FETCH {count} FROM {name}", [], [], plain=True)
 
 
-def _begin(wire: Wire) -> None:
-    wire.ask([_MOMENT, call("SELECT 1 FROM catalogue")])
+def _begin(wire: Connection) -> None:
+    wire.ask([_MOMENT, bind_statement("SELECT 1 FROM catalogue")])
 
 
 # Who owns which shard, by the clock of the database: leases with epochs.
@@ -241,25 +250,32 @@ class Leases:
         """Own shards, or go on owning them, for so long; those that somebody else owns are left out."""
         if not shards:
             return {}
-        given = (owner, float(seconds), _told(shards))
-        renewing = (call("BEGIN"), call("SET LOCAL synchronous_commit = off"), call(_RENEW, given), call("COMMIT"))
+        given = (owner, float(seconds), _as_parameters(shards))
+        renewing = (
+            bind_statement("BEGIN"),
+            bind_statement("SET LOCAL synchronous_commit = off"),
+            bind_statement(_RENEW, given),
+            bind_statement("COMMIT"),
+        )
         *_, renewed, _ = self._side.ask(*renewing)  # a renewal that a crash forgets does no harm
         epochs = dict(renewed)
         if rest := [shard for shard in shards if shard not in epochs]:
-            epochs |= dict(self._side.ask(call(_GRANT, (owner, float(seconds), _told(rest))))[0])
+            epochs |= dict(self._side.ask(bind_statement(_GRANT, (owner, float(seconds), _as_parameters(rest))))[0])
         return epochs
 
     def leases(self) -> list[LeaseRow]:
-        """Who owns which shard until when, by shard."""
-        (rows,) = self._side.ask(call("SELECT shard, owner, epoch, until FROM leases WHERE until > 0 ORDER BY shard"))
+        """Read all leases, by shard."""
+        (rows,) = self._side.ask(
+            bind_statement("SELECT shard, owner, epoch, until FROM leases WHERE until > 0 ORDER BY shard")
+        )
         return [LeaseRow(*row) for row in rows]
 
-    def leave(self, owner: str, *shards: int) -> None:
+    def release_leases(self, owner: str, *shards: int) -> None:
         """Own shards no more."""
-        self._side.ask(call(_LEAVE, (owner, 0.0, _told(shards))))
+        self._side.ask(bind_statement(_LEAVE, (owner, 0.0, _as_parameters(shards))))
 
 
-def _told(shards: Sequence[int]) -> str:
+def _as_parameters(shards: Sequence[int]) -> str:
     return ",".join(map(str, shards))
 
 
@@ -270,7 +286,7 @@ _LOCK = 0x73766163
 _TABLES = ("events", "decisions", "calls", "states", "key_states", "base_states", "carried")
 
 
-class Cleansing:
+class VacuumThread:
     """Vacuums the tables after something was erased; it may take long, so it happens in a thread of its own.
 
     Parameters
@@ -283,11 +299,11 @@ class Cleansing:
         self._side = side
         self._thread: threading.Thread | None = None
 
-    def done(self) -> bool:
-        """Whether nothing is left to do; else it is begun, or goes on."""
+    def is_done(self) -> bool:
+        """Check whether nothing is left to do; else it is begun, or goes on."""
         if self._thread is not None and self._thread.is_alive():
             return False
-        (((unclean,),),) = self._side.ask(call("SELECT unclean FROM catalogue"))
+        (((unclean,),),) = self._side.ask(bind_statement("SELECT unclean FROM catalogue"))
         if not unclean:
             return True
         self._thread = threading.Thread(target=self._vacuum, args=(unclean,), name="smidgen vacuum", daemon=True)
@@ -301,18 +317,18 @@ class Cleansing:
 
     def _vacuum(self, unclean: int) -> None:
         try:
-            wire = Wire(self._side.address, statement_s=None)
+            wire = Connection(self._side.address, statement_s=None)
         except StorageFailed as error:
             _log.warning("what was erased is still in the tables: %s", error)
             return
         try:
             schema = self._side.address.schema
             locked = f"SELECT pg_try_advisory_lock({_LOCK}, hashtext('{schema}'))"
-            (((mine,),),) = wire.ask([Sent(locked, [], [], plain=True)])
+            (((mine,),),) = wire.ask([BoundStatement(locked, [], [], plain=True)])
             if mine:
                 for table in _TABLES:
-                    wire.ask([Sent(f"VACUUM (TRUNCATE FALSE) {table}", [], [], plain=True)])
-                wire.ask([call("UPDATE catalogue SET unclean = 0 WHERE unclean = ?", (unclean,))])
+                    wire.ask([BoundStatement(f"VACUUM (TRUNCATE FALSE) {table}", [], [], plain=True)])
+                wire.ask([bind_statement("UPDATE catalogue SET unclean = 0 WHERE unclean = ?", (unclean,))])
         except StorageFailed as error:
             _log.warning("what was erased is still in the tables: %s", error)
         finally:

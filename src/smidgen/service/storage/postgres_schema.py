@@ -8,7 +8,7 @@ import psycopg
 
 from smidgen.service.errors import DatabaseFailed
 from smidgen.service.storage.postgres_address import Address
-from smidgen.service.storage.postgres_connection import Sent, Wire
+from smidgen.service.storage.postgres_connection import BoundStatement, Connection
 
 #: The number of the lock under which the tables are made, so that those who start at once do it once.
 _LOCK = 0x736D6964
@@ -131,29 +131,31 @@ _THERE = """
 """
 
 
-def number_of(wire: Wire) -> int:
+def schema_number(wire: Connection) -> int:
     """The number of the schema, 0 if there are no tables."""
-    asked = Sent(_THERE, [wire.address.schema.encode(), b"migrations"], [1, 1], plain=True)
+    asked = BoundStatement(_THERE, [wire.address.schema.encode(), b"migrations"], [1, 1], plain=True)
     ((found,),) = wire.ask([asked])[0]
     if not found:
         return 0
     try:
         ((number,),) = wire.ask([_plain("SELECT coalesce(max(version), 0) FROM migrations")])[0]
     except psycopg.Error as error:
-        raise DatabaseFailed(f"{wire.address} has tables of somebody else: {error}", "name another ?schema=") from error
+        raise DatabaseFailed(
+            f"{wire.address} has tables of another application: {error}", "choose another ?schema="
+        ) from error
     return int(number)
 
 
-def prepare(wire: Wire) -> None:
+def prepare(wire: Connection) -> None:
     """Make the tables what this smidgen knows, under a lock; a newer one's, and who may only read, are refused."""
-    if (number := number_of(wire)) == NEWEST:
+    if (number := schema_number(wire)) == NEWEST:
         wire.ask([_plain("DELETE FROM probe WHERE FALSE")])
         return
     _refuse_newer(number, wire.address)
     schema = wire.address.schema
     try:
         wire.ask([_plain("BEGIN"), _plain(f"SELECT pg_advisory_xact_lock({_LOCK}, hashtext('{schema}'))")])
-        number = number_of(wire)  # others may have been quicker
+        number = schema_number(wire)  # others may have been quicker
         _refuse_newer(number, wire.address)
         if number == 0:
             _make_schema(wire)
@@ -161,29 +163,32 @@ def prepare(wire: Wire) -> None:
             if version > number:
                 wire.ask([_plain(statement) for statement in script.split(";") if statement.strip()])
                 told: list[bytes | None] = [b"%d" % version, what.encode(), b"%f" % time.time()]
-                wire.ask([Sent("INSERT INTO migrations VALUES ($1, $2, $3)", told, [0, 1, 0], plain=True)])
+                wire.ask([BoundStatement("INSERT INTO migrations VALUES ($1, $2, $3)", told, [0, 1, 0], plain=True)])
         wire.ask([_plain("COMMIT")])
     except psycopg.Error as error:
         wire.close()
         raise DatabaseFailed(
-            f"the tables in {wire.address} could not be made: {error}", "see whether the schema is smidgen's own"
+            f"the tables in {wire.address} could not be created: {error}",
+            "check that the user may create tables and that no other application uses the schema",
         ) from error
 
 
-def refuse_other(wire: Wire) -> None:
+def refuse_other(wire: Connection) -> None:
     """Refuse tables that are not there, or not those of this smidgen; for readers, who make none."""
-    number = number_of(wire)
+    number = schema_number(wire)
     _refuse_newer(number, wire.address)
     if number == 0:
-        raise DatabaseFailed(f"there is no store in {wire.address}", "give the --store of a service")
+        raise DatabaseFailed(f"there is no store in {wire.address}", "give the store of a service with --store")
     if number < NEWEST:
-        raise DatabaseFailed(f"the store in {wire.address} has schema {number}", "start the service once: it migrates")
+        raise DatabaseFailed(
+            f"the store in {wire.address} has the older schema {number}", "start the service once to migrate it"
+        )
 
 
-def _make_schema(wire: Wire) -> None:
+def _make_schema(wire: Connection) -> None:
     """Make the schema, and the record of what was done to it."""
     asked = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1)"
-    ((there,),) = wire.ask([Sent(asked, [wire.address.schema.encode()], [1], plain=True)])[0]
+    ((there,),) = wire.ask([BoundStatement(asked, [wire.address.schema.encode()], [1], plain=True)])[0]
     if not there:
         wire.ask([_plain(f"CREATE SCHEMA {wire.address.schema}")])
     wire.ask(
@@ -198,9 +203,10 @@ def _make_schema(wire: Wire) -> None:
 def _refuse_newer(number: int, address: Address) -> None:
     if number > NEWEST:
         raise DatabaseFailed(
-            f"the store in {address} has schema {number} and this smidgen knows {NEWEST}", "upgrade smidgen to open it"
+            f"the store in {address} has schema {number}, and this version of smidgen reads up to {NEWEST}",
+            "upgrade smidgen",
         )
 
 
-def _plain(sql: str) -> Sent:
-    return Sent(sql, [], [], plain=True)
+def _plain(sql: str) -> BoundStatement:
+    return BoundStatement(sql, [], [], plain=True)

@@ -14,48 +14,48 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
-from smidgen.service.log.base import Base, BaseState, Carried, Lineage
+from smidgen.service.log.checkpoint import CarriedDecision, Checkpoint, CheckpointState, Lineage
 from smidgen.service.log.events import Event
 from smidgen.service.storage.records import (
-    Asked,
     CallRow,
     Counts,
     DecisionRow,
-    Expiry,
     LeaseRow,
     ModelRow,
+    NewDecision,
+    NewExpiry,
+    NewFeedback,
     State,
     TokenRow,
-    Told,
-    Verdict,
+    WriteResult,
 )
 
 # The part of the store's door that is about bases (logs whose beginning is erased), and about models as a whole.
 
 
-class BaseReading(Protocol):
-    """What can be asked about bases and lineage."""
+class CheckpointReader(Protocol):
+    """Reads retention checkpoints and lineage."""
 
-    def base_states(self, shard: int) -> Iterator[BaseState]:
-        """What all learners had become at the base, in the order of their keys."""
+    def checkpoint_states(self, shard: int) -> Iterator[CheckpointState]:
+        """Yield the states of all learners at the checkpoint, in the order of their keys."""
         ...
 
-    def carried(self, shard: int) -> list[Carried]:
+    def carried_decisions(self, shard: int) -> list[CarriedDecision]:
         """The decisions under the base that are kept, in order."""
         ...
 
-    def crossing(self, shard: int, seq: int, now: float, after: int) -> list[int]:
+    def decisions_to_carry(self, shard: int, seq: int, now: float, after: int) -> list[int]:
         """The decisions up to an event that later events are about, or that are open at a moment, in order.
 
         With ``after`` beyond ``seq``: only those that events after it are about.
         """
         ...
 
-    def under(self, shard: int, seq: int) -> tuple[int, int]:
-        """How many decisions and late answers there were up to an event."""
+    def counts_up_to(self, shard: int, seq: int) -> tuple[int, int]:
+        """Count decisions and late answers up to an event."""
         ...
 
-    def erased_decision(self, id: str) -> int | None:
+    def find_erased_decision(self, id: str) -> int | None:
         """The shard of a decision that was erased since it lies under a base; None if none is known."""
         ...
 
@@ -64,8 +64,8 @@ class BaseReading(Protocol):
         ...
 
 
-class Retaining(Protocol):
-    """What changes where a log begins, and what a model is called."""
+class ModelWriter(Protocol):
+    """Writes retention checkpoints, lineage and names of models."""
 
     def revive(self, model: int) -> None:
         """Note that an archived model decides again."""
@@ -79,7 +79,7 @@ class Retaining(Protocol):
         """Note that a model began with what another had learnt up to an event."""
         ...
 
-    def stage(self, shard: int, states: Sequence[BaseState]) -> None:
+    def stage(self, shard: int, states: Sequence[CheckpointState]) -> None:
         """Write states of a base that is still to come; until it does, nobody sees them."""
         ...
 
@@ -87,18 +87,18 @@ class Retaining(Protocol):
         """Drop the states of a base that did not come."""
         ...
 
-    def rebase(self, shard: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+    def write_checkpoint(self, shard: int, base: Checkpoint, carried: Sequence[CarriedDecision], at: float) -> int:
         """Let a log begin after a base whose states are staged; the number of the event that says so.
 
         What lies under the base is not seen any more, but for the decisions that are carried; `Store.tidy` erases it.
         """
         ...
 
-    def drop_base_state(self, shard: int, key: str, at: float) -> None:
+    def drop_checkpoint_state(self, shard: int, key: str, at: float) -> None:
         """Let a base hold nothing of a key, nor keep any of its decisions; an event tells of the base as it is then."""
         ...
 
-    def tidy(self, limit: int) -> bool:
+    def purge(self, limit: int) -> bool:
         """Erase some of what lies under a base, about so many events; False if nothing is left."""
         ...
 
@@ -106,15 +106,15 @@ class Retaining(Protocol):
 # The part of the store's door that is about others who write to the same store: shards that are taken, and leases.
 
 
-class Sharing(Protocol):
-    """What lets several writers share a store. Where there is one writer only, all of it is granted at once."""
+class SharedWriting(Protocol):
+    """Locks and leases for stores with several writers; with one writer all of it is granted at once."""
 
     @property
     def shared(self) -> bool:
-        """Whether others may write to it too."""
+        """True if others may write to it too."""
         ...
 
-    def enter(self, *shards: int) -> None:
+    def acquire(self, *shards: int) -> None:
         """Take shards for the open batch: nobody else writes to them until it ends, and their counts are fresh.
 
         It waits for others only while the batch holds no shard. If it holds some and another is busy, `Taken` is
@@ -123,7 +123,7 @@ class Sharing(Protocol):
         """
         ...
 
-    def expect(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
+    def prefetch(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
         """A hint: the open batch will be about these shards and about these decisions; their shards are entered.
 
         A store far away fetches them together, in one round trip. Any text may be given. It waits, as `enter` does, for
@@ -131,7 +131,7 @@ class Sharing(Protocol):
         """
         ...
 
-    def catalogue(self) -> int:
+    def catalogue_number(self) -> int:
         """A number that grows with every committed change of the rows of models and of tokens, by whomever.
 
         Any thread may ask. Within a batch it is the number as of the last `enter` (no round trip of its own), and
@@ -139,7 +139,7 @@ class Sharing(Protocol):
         """
         ...
 
-    def kinds(self, shard: int, after: int) -> set[str]:
+    def event_types(self, shard: int, after: int) -> set[str]:
         """The types of the events of a shard after one, each once: what others wrote, for one who wrote that one."""
         ...
 
@@ -152,10 +152,10 @@ class Sharing(Protocol):
         ...
 
     def leases(self) -> list[LeaseRow]:
-        """Who owns which shard until when, by shard; those that have run out too. Any thread may ask."""
+        """Read all leases, by shard, those that have run out too; from any thread."""
         ...
 
-    def leave(self, owner: str, *shards: int) -> None:
+    def release_leases(self, owner: str, *shards: int) -> None:
         """Own shards no more, so that another need not wait; nothing of those that somebody else owns."""
         ...
 
@@ -178,15 +178,15 @@ Question = Literal[
 ]
 
 
-class History(Protocol):
-    """What a fold reads of a log."""
+class LogReader(Protocol):
+    """Reads the parts of a log that a replay needs."""
 
-    def base(self, shard: int) -> Base | None:
+    def checkpoint(self, shard: int) -> Checkpoint | None:
         """Where the log of a shard begins, if not with its first event: what lies under it is not seen any more."""
         ...
 
-    def base_state(self, shard: int, key: str | None) -> BaseState | None:
-        """What a learner had become at the base; None if it was not there yet."""
+    def checkpoint_state(self, shard: int, key: str | None) -> CheckpointState | None:
+        """Read the state of a learner at the checkpoint; None if it has none."""
         ...
 
     def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
@@ -196,15 +196,15 @@ class History(Protocol):
         """
         ...
 
-    def rewinds(self, shard: int) -> list[Event]:
+    def undo_events(self, shard: int) -> list[Event]:
         """The events that take back what earlier ones did, in order (`smidgen.service.log.events.REWINDS`)."""
         ...
 
-    def of_key(self, shard: int, key: str) -> Iterator[Event]:
+    def events_of_key(self, shard: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
         ...
 
-    def forgotten(self, shard: int) -> int:
+    def last_forgetting(self, shard: int) -> int:
         """The last event that forgot a key, 0 if there is none."""
         ...
 
@@ -220,7 +220,7 @@ class History(Protocol):
         """The states that were published for a learner, newest first."""
         ...
 
-    def look(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
+    def query(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
         """The rows that answer a named question about a shard.
 
         ``learnt_blocks(after, upto, block)``
@@ -259,12 +259,12 @@ class History(Protocol):
         ...
 
 
-class Folding(History, Protocol):
-    """What learners in memory need: a log, and a place for what they became."""
+class LearnerStore(LogReader, Protocol):
+    """A log to replay, and a place for snapshots of learners."""
 
     @property
     def shared(self) -> bool:
-        """Whether others may write to it too."""
+        """True if others may write to it too."""
         ...
 
     def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
@@ -272,10 +272,10 @@ class Folding(History, Protocol):
         ...
 
 
-class Reading(History, BaseReading, Protocol):
-    """What is committed, for readers in any thread."""
+class StoreReader(LogReader, CheckpointReader, Protocol):
+    """Reads committed data, from any thread."""
 
-    def moment(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """All that this thread asks within the block is answered as of one moment, whatever is committed meanwhile."""
         ...
 
@@ -284,22 +284,22 @@ class Reading(History, BaseReading, Protocol):
         ...
 
     def counts(self, shard: int) -> Counts | None:
-        """How far a shard is; None if there is no such shard."""
+        """Read the counts of a shard; None if there is no such shard."""
         ...
 
     def decision(self, id: str) -> DecisionRow | None:
         """A decision by its id; any text may be asked for."""
         ...
 
-    def requested(self, shard: int, request: str, *others: int) -> DecisionRow | None:
+    def find_request(self, shard: int, request: str, *others: int) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own, in a shard or in others."""
         ...
 
-    def beside(self, decision: str) -> list[DecisionRow]:
+    def follower_decisions(self, decision: str) -> list[DecisionRow]:
         """The decisions that other models made beside this one, by shard; any text may be asked for."""
         ...
 
-    def called(self, shard: int, id: str) -> CallRow | None:
+    def find_call(self, shard: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own, if it made an event about no decision."""
         ...
 
@@ -311,7 +311,7 @@ class Reading(History, BaseReading, Protocol):
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
         ...
 
-    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+    def due_decisions(self, now: float, limit: int = 1000) -> list[DecisionRow]:
         """The decisions of all shards whose windows are over and whose silence is still to be learnt.
 
         In the order of (expires_at, shard, seq).
@@ -335,7 +335,7 @@ class Reading(History, BaseReading, Protocol):
         ...
 
 
-class Store(Reading, Retaining, Sharing, Protocol):
+class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
     """One who writes. What it reads includes what it has written in the open batch.
 
     Attributes
@@ -349,14 +349,14 @@ class Store(Reading, Retaining, Sharing, Protocol):
 
     @property
     def in_batch(self) -> bool:
-        """Whether a batch is open."""
+        """True if a batch is open."""
         ...
 
     def begin(self) -> None:
         """Open a batch."""
         ...
 
-    def begin_at_once(self) -> bool:
+    def try_begin(self) -> bool:
         """Open a batch if nobody has to be waited for, now or while it is written; else False."""
         ...
 
@@ -376,7 +376,7 @@ class Store(Reading, Retaining, Sharing, Protocol):
         """The command is done; it lasts if the batch does."""
         ...
 
-    def undo(self) -> None:
+    def rollback_to_savepoint(self) -> None:
         """Undo the command, and nothing else of the batch."""
         ...
 
@@ -414,41 +414,41 @@ class Store(Reading, Retaining, Sharing, Protocol):
         """
         ...
 
-    def decided(self, shard: int, rows: Sequence[Asked]) -> int:
+    def write_decisions(self, shard: int, rows: Sequence[NewDecision]) -> int:
         """Write decisions, in order; the number of the first one's event."""
         ...
 
-    def answered(self, shard: int, rows: Sequence[Told]) -> list[Verdict]:
+    def write_feedback(self, shard: int, rows: Sequence[NewFeedback]) -> list[WriteResult]:
         """Write feedback, in order, where it is the first to its decision, and say what became of each."""
         ...
 
-    def expired(self, shard: int, rows: Sequence[Expiry]) -> list[Verdict]:
+    def write_expiries(self, shard: int, rows: Sequence[NewExpiry]) -> list[WriteResult]:
         """Write that windows closed without feedback, where that is so and still to be learnt.
 
         The verdict of one that is not due is ``"duplicate"``, of one that was refused ``"late"``.
         """
         ...
 
-    def taught(self, shard: int, row: Told) -> Verdict:
+    def write_follower_update(self, shard: int, row: NewFeedback) -> WriteResult:
         """Write that a decision beside another was taught what came of that one, if it is open; this closes it.
 
         The verdict is ``"duplicate"`` if it is closed, ``"unknown"`` if there is no such decision beside another.
         """
         ...
 
-    def unwait(self, shard: int) -> None:
+    def cancel_expiries(self, shard: int) -> None:
         """Let the silence of the open decisions of a shard mean nothing any more."""
         ...
 
-    def shown(self, shard: int, decision: str, at: float, key: str | None) -> bool | None:
+    def mark_shown(self, shard: int, decision: str, at: float, key: str | None) -> bool | None:
         """Let a decision count; False if it does already, None if its window is over or it is not of this shard."""
         ...
 
-    def retracted(self, shard: int, decision: str, at: float, key: str | None) -> Verdict:
+    def write_retraction(self, shard: int, decision: str, at: float, key: str | None) -> WriteResult:
         """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was."""
         ...
 
-    def rolled_back(self, shard: int, version: int, at: float) -> Verdict:
+    def write_rollback(self, shard: int, version: int, at: float) -> WriteResult:
         """Go back to what was learnt at a version: the answers after it stay in the log, closed, and are not measured.
 
         The verdict is ``"unknown"`` if there is no such version.
@@ -462,7 +462,7 @@ class Store(Reading, Retaining, Sharing, Protocol):
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
-    ) -> tuple[int, Verdict]:
+    ) -> tuple[int, WriteResult]:
         """Erase the events of a key: what they say, its decisions, its state. How many, and the version that it makes.
 
         ``places`` are how many places of names and of numbers are taken, where keys share them: its event says so, so
@@ -475,7 +475,7 @@ class Store(Reading, Retaining, Sharing, Protocol):
         """
         ...
 
-    def cleanse(self) -> bool:
+    def vacuum(self) -> bool:
         """Between batches: let nothing that was erased stay in the files; False if somebody's reading is in the way.
 
         A file that is large is not written anew here: see `fragmented`.
@@ -483,8 +483,8 @@ class Store(Reading, Retaining, Sharing, Protocol):
         ...
 
     @property
-    def fragmented(self) -> bool:
-        """Whether unused parts of the file may still hold parts of rows that were erased."""
+    def is_fragmented(self) -> bool:
+        """True if unused parts of the file may still hold parts of rows that were erased."""
         ...
 
     def compact(self) -> None:
@@ -518,6 +518,6 @@ class Store(Reading, Retaining, Sharing, Protocol):
         """Write something that means nothing: whether the batch lasts says whether anything would."""
         ...
 
-    def reader(self) -> Reading:
+    def reader(self) -> StoreReader:
         """A reading view of its own."""
         ...

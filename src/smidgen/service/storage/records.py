@@ -1,4 +1,4 @@
-"""What goes into a store and what comes out of it: rows, counts and verdicts, the same for every store."""
+"""Rows, counts and results of a store, the same for every store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from smidgen.learners import saving
 from smidgen.service.log.events import START
 
-Verdicts = Literal["learnt", "late", "duplicate", "conflict", "unknown"]
+WriteStatus = Literal["learnt", "late", "duplicate", "conflict", "unknown"]
 
 
 class ModelRow(NamedTuple):
@@ -40,7 +40,7 @@ class ModelRow(NamedTuple):
 
 
 class Counts(msgspec.Struct):
-    """How far a shard is: kept, not counted.
+    """Counts of a shard, kept up to date with every event.
 
     Attributes
     ----------
@@ -68,15 +68,15 @@ class Counts(msgspec.Struct):
     answered: int = 0
 
 
-def pooled(counts: Sequence[Counts]) -> Counts:
-    """How far shards are together; the chain is that of the first."""
+def pool_counts(counts: Sequence[Counts]) -> Counts:
+    """Add up the counts of shards; the chain is that of the first."""
     if len(counts) == 1:
         return counts[0]
     names = [name for name in Counts.__struct_fields__ if name != "chain"]
     return Counts(chain=counts[0].chain, **{name: sum(getattr(each, name) for each in counts) for name in names})
 
 
-class Asked(NamedTuple):
+class NewDecision(NamedTuple):
     """A decision to be written.
 
     Attributes
@@ -123,7 +123,7 @@ class Asked(NamedTuple):
     chance: float | None = None
 
 
-class Told(NamedTuple):
+class NewFeedback(NamedTuple):
     """Feedback to be written.
 
     Attributes
@@ -155,7 +155,7 @@ class Told(NamedTuple):
     open_until: float | None = None
 
 
-class Expiry(NamedTuple):
+class NewExpiry(NamedTuple):
     """A window that closed without feedback, to be written.
 
     Attributes
@@ -179,8 +179,8 @@ class Expiry(NamedTuple):
     refused: bool = False
 
 
-class Verdict(NamedTuple):
-    """What became of feedback.
+class WriteResult(NamedTuple):
+    """Result of writing feedback.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class Verdict(NamedTuple):
         The model's version: that which it made, or the present one.
     """
 
-    status: Verdicts
+    status: WriteStatus
     seq: int | None
     version: int
 
@@ -251,7 +251,7 @@ class DecisionRow(NamedTuple):
 
     @property
     def status(self) -> Literal["learnt", "late", "expired", "refused"] | None:
-        """What became of it; None while it is open, or closed without a word. Silence is refused, or has expired."""
+        """Status; None while it is open, or if it was closed without feedback."""
         if self.feedback_seq is None:
             return None
         if self.feedback_hash is None:
@@ -260,17 +260,17 @@ class DecisionRow(NamedTuple):
 
     @property
     def answered(self) -> bool:
-        """Whether feedback on it came, in time, late, or after its silence; one beside another has none of its own."""
+        """True if feedback on it came, in time, late, or after its silence; one beside another has none of its own."""
         return (self.feedback_hash is not None or self.late_hash is not None) and self.beside is None
 
     @property
     def late(self) -> bool:
-        """Whether an answer came too late."""
+        """True if an answer came too late."""
         return self.status == "late" or self.late_hash is not None
 
     @property
-    def due(self) -> bool:
-        """Whether its silence is learnt once its window is over."""
+    def is_due(self) -> bool:
+        """True if its silence is learnt once its window is over."""
         return self.waits and self.shown and self.feedback_seq is None
 
 
@@ -304,18 +304,18 @@ class Outcome(NamedTuple):
     answered_at: float | None
 
     @property
-    def silent(self) -> bool:
-        """Whether no user has answered."""
+    def is_unanswered(self) -> bool:
+        """True if no user has answered."""
         return self.answer in (None, "expired")
 
     @property
-    def went_out(self) -> bool:
-        """Whether anybody saw it: a filter shows nobody what it drops."""
+    def is_forwarded(self) -> bool:
+        """True if anybody saw it: a filter shows nobody what it drops."""
         return self.forwarded is not False
 
 
-def again(made: DecisionRow, hash: bytes) -> Verdicts | None:
-    """What is said of feedback on a decision that has been answered before; None if this is to be written, as late."""
+def classify_repeat(made: DecisionRow, hash: bytes) -> WriteStatus | None:
+    """Status of repeated feedback on a decision; None if it is to be written, as late."""
     if made.status in ("expired", "refused"):
         if made.late_hash is None:
             return None
@@ -326,7 +326,7 @@ def again(made: DecisionRow, hash: bytes) -> Verdicts | None:
 
 
 class State(NamedTuple):
-    """What a learner had become after an event: a shortcut, never the truth.
+    """State of a learner after an event: a shortcut, the log is the truth.
 
     Attributes
     ----------
@@ -350,8 +350,8 @@ class State(NamedTuple):
     at: float
 
     @property
-    def outdated(self) -> bool:
-        """Whether it was folded by another arithmetic than this smidgen's: the log leads elsewhere now."""
+    def is_outdated(self) -> bool:
+        """True if it was folded by another arithmetic than this smidgen's: the log leads elsewhere now."""
         return saving.arithmetic_of(self.content) not in (None, saving.ARITHMETIC)
 
 
@@ -392,7 +392,7 @@ class TokenRow(NamedTuple):
 
 
 class LeaseRow(NamedTuple):
-    """Who owns a shard: does what only one must do (silence, states, retention).
+    """Lease of a shard: its owner does what only one worker may do (expiry, snapshots, retention).
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from smidgen.service.errors import StorageFailed
 from smidgen.service.storage import data_dir
-from smidgen.service.storage.crash_points import reach
+from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.records import State
 from smidgen.service.storage.sqlite_schema import FILE
 
@@ -58,7 +58,7 @@ class Snapshot:
     mark: str = ""
 
     def state(self, *, own: bool) -> State:
-        """What the file holds; nothing, if it cannot be read."""
+        """Read the state in the file; empty if it cannot be read."""
         try:
             file, content = self.path.stat(), self.path.read_bytes()
         except OSError:
@@ -79,7 +79,7 @@ class Snapshots:
         found = self.folder.iterdir() if self.folder.is_dir() else ()
         return sorted(int(path.name) for path in found if path.name.isascii() and path.name.isdigit())
 
-    def take(self, shard: int, seq: int, mark: str, content: bytes) -> Snapshot:
+    def write(self, shard: int, seq: int, mark: str, content: bytes) -> Snapshot:
         """Write a snapshot aside, sync, rename, sync the folder; then drop all but the newest three.
 
         Files that run ahead of this one belong to another past of the database; they are dropped first.
@@ -89,7 +89,7 @@ class Snapshots:
         data_dir.make_folder(folder)
         path = folder / f"{seq:015d}-{mark}.smidgen"
         _replace(path, folder / "aside", content)
-        reach("snapshot-synced")
+        crash_point("snapshot-synced")
         found = list(self.of(shard))
         ahead = [old for old in found if old.seq > seq]
         for old in [*ahead, *[old for old in found if old.seq <= seq][KEPT:]]:
@@ -112,12 +112,12 @@ def _replace(path: Path, aside: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        reach("snapshot-aside")
+        crash_point("snapshot-aside")
         aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    reach("snapshot-renamed")
+    crash_point("snapshot-renamed")
     data_dir.sync_folder(path.parent)
 
 
@@ -177,7 +177,7 @@ class Heads:
                 found[shard] = Head(*_RECORD.unpack(record))
         return found
 
-    def torn(self) -> list[int]:
+    def damaged_shards(self) -> list[int]:
         """The shards whose record is there and cannot be read."""
         content, known = self._content(), self.read()
         shards = range(1, -(-len(content) // _SIZE))
@@ -204,7 +204,7 @@ def _checksum(shard: int, record: bytes) -> bytes:
 _MARK = re.compile(r"[0-9a-f]{16}")
 
 
-class Lost(NamedTuple):
+class LostTail(NamedTuple):
     """An event that a witness has seen and the log does not have.
 
     Attributes
@@ -219,16 +219,16 @@ class Lost(NamedTuple):
 
     shard: int
     seq: int
-    another: bool
+    is_replaced: bool
     witness: Path
 
     def __str__(self) -> str:
-        what = "is another one" if self.another else "is missing"
+        what = "is another one" if self.is_replaced else "is missing"
         return f"event {self.seq} of {{}} {what} in the database"
 
 
-class Witnesses:
-    """What the files beside a database say of it; read them before the database, which may go on meanwhile.
+class TailCheck:
+    """Compares a log with the files next to the database; read those first, because the log may grow meanwhile.
 
     Parameters
     ----------
@@ -240,28 +240,28 @@ class Witnesses:
         self._folder = folder
         try:
             self.heads: Mapping[int, Head] = Heads(folder).read()
-            self.snapshots: Sequence[tuple[int, Snapshot]] = list(_marked(folder))
+            self.snapshots: Sequence[tuple[int, Snapshot]] = list(_marked_snapshots(folder))
         except OSError as error:
             raise StorageFailed(
-                f"{error.filename or folder} cannot be read: {error.strerror}", "see who owns it, and what it is"
+                f"{error.filename or folder} cannot be read: {error.strerror}", "check its owner and permissions"
             ) from error
 
     def refuse_alone(self) -> None:
         """Refuse witnesses without a database: it was there once."""
         if (self._folder / FILE).exists():
             return
-        left = [NAME] if _filled(self._folder / NAME) else []
-        left += [f"{FILE}-wal"] if _filled(self._folder / f"{FILE}-wal") else []
+        left = [NAME] if _is_nonempty(self._folder / NAME) else []
+        left += [f"{FILE}-wal"] if _is_nonempty(self._folder / f"{FILE}-wal") else []
         left += [Snapshots.NAME] if self.snapshots else []
         if left:
             raise StorageFailed(
-                f"there is no {FILE} in {self._folder}, and there was one: {left[0]} is still there",
-                "put the database back, or smidgen restore a backup with --force; to begin with nothing, choose another"
+                f"the database {FILE} is missing in {self._folder}: {left[0]} belongs to it and is still there",
+                "put the database back, or run smidgen restore FILE --force; to start from scratch, choose another"
                 " --data",
             )
 
-    def lost(self, chain: Callable[[int, int], bytes | None], first: Callable[[int], int]) -> Iterator[Lost]:
-        """What they have seen and the log does not have.
+    def find_lost(self, chain: Callable[[int, int], bytes | None], first: Callable[[int], int]) -> Iterator[LostTail]:
+        """Find events that the files have seen and the log does not have.
 
         Parameters
         ----------
@@ -272,13 +272,13 @@ class Witnesses:
         """
         for shard, head in self.heads.items():
             if head.seq >= first(shard) and (found := chain(shard, head.seq)) != head.chain:
-                yield Lost(shard, head.seq, found is not None, self._folder / NAME)
+                yield LostTail(shard, head.seq, found is not None, self._folder / NAME)
         for shard, snapshot in self.snapshots:
             if snapshot.seq < first(shard):
                 continue
             found = chain(shard, snapshot.seq)
             if found is None or found[:MARK].hex() != snapshot.mark:
-                yield Lost(shard, snapshot.seq, found is not None, snapshot.path)
+                yield LostTail(shard, snapshot.seq, found is not None, snapshot.path)
 
     def refuse_loss(
         self,
@@ -295,20 +295,20 @@ class Witnesses:
         name
             What a shard is called.
         """
-        for lost in self.lost(chain, first):
+        for lost in self.find_lost(chain, first):
             raise StorageFailed(
-                f"events that were acknowledged are lost: {str(lost).format(name(lost.shard))}, and"
-                f" {lost.witness.relative_to(self._folder)} has seen it",
-                "put the whole data folder back, smidgen.db-wal among it, or smidgen restore a backup with --force; to"
-                f" go on without what is lost, delete {self._folder / NAME} and {self._folder / Snapshots.NAME}",
+                f"acknowledged events are lost: {str(lost).format(name(lost.shard))}, according to the checkpoint file"
+                f" {lost.witness.relative_to(self._folder)}",
+                "put the whole data folder back, including smidgen.db-wal, or run smidgen restore FILE --force; to"
+                f" continue without these events, delete {self._folder / NAME} and {self._folder / Snapshots.NAME}",
             )
 
 
-def _filled(path: Path) -> bool:
+def _is_nonempty(path: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0
 
 
-def _marked(folder: Path) -> Iterator[tuple[int, Snapshot]]:
+def _marked_snapshots(folder: Path) -> Iterator[tuple[int, Snapshot]]:
     """The snapshots of a folder that say of which event they are, with their shards."""
     snapshots = Snapshots(folder)
     for shard in snapshots.shards():

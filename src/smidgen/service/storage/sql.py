@@ -19,7 +19,7 @@ import msgspec
 
 from smidgen.serialization import UNREADABLE
 from smidgen.service.errors import StorageFailed
-from smidgen.service.log.base import Base, BaseState, Carried, Lineage
+from smidgen.service.log.checkpoint import CarriedDecision, Checkpoint, CheckpointState, Lineage
 from smidgen.service.log.events import Event
 from smidgen.service.storage.protocol import Question
 from smidgen.service.storage.records import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
@@ -27,7 +27,7 @@ from smidgen.service.storage.snapshots import MARK
 from smidgen.service.storage.sqlite_schema import RESTORE
 
 
-class SQLAsking(ABC):
+class SqlReader(ABC):
     """Rows that answer a statement."""
 
     @abstractmethod
@@ -44,7 +44,7 @@ class SQLAsking(ABC):
         return rows[0] if rows else None
 
 
-class SQLTelling(SQLAsking):
+class SqlWriter(SqlReader):
     """Statements that change something, within the open batch."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class SQLTelling(SQLAsking):
         """Run a statement now; the rows that it returns."""
 
     @abstractmethod
-    def enter(self, *shards: int) -> None:
+    def acquire(self, *shards: int) -> None:
         """Take shards for the open batch, where others write too."""
 
 
@@ -87,32 +87,32 @@ _OPEN = """
 """
 
 
-class SQLBases(SQLAsking):
-    """What is asked about bases and lineage."""
+class SqlCheckpointReader(SqlReader):
+    """Reads retention checkpoints and lineage."""
 
-    def base(self, shard: int) -> Base | None:
+    def checkpoint(self, shard: int) -> Checkpoint | None:
         """Where the log of a shard begins, if not with its first event."""
         sql = "SELECT seq, version, chain, at, decisions, late, floor, body, erased FROM bases WHERE shard = ?"
         row = self._row(sql, (shard,))
-        return Base(*row) if row is not None else None
+        return Checkpoint(*row) if row is not None else None
 
-    def base_state(self, shard: int, key: str | None) -> BaseState | None:
-        """What a learner had become at the base; None if it was not there yet."""
+    def checkpoint_state(self, shard: int, key: str | None) -> CheckpointState | None:
+        """Read the state of a learner at the checkpoint; None if it has none."""
         sql = f"{_STATES} WHERE shard = ?1 AND key = ?2 AND seq <= {_IN_FORCE} ORDER BY seq DESC LIMIT 1"
         row = self._row(sql, (shard, key or ""))
-        return _state(row) if row is not None else None
+        return _to_checkpoint_state(row) if row is not None else None
 
-    def base_states(self, shard: int) -> Iterator[BaseState]:
-        """What all learners had become at the base, in the order of their keys."""
+    def checkpoint_states(self, shard: int) -> Iterator[CheckpointState]:
+        """Yield the states of all learners at the checkpoint, in the order of their keys."""
         for row in self._each(_ALL_STATES, (shard,), 16):
-            yield _state(row)
+            yield _to_checkpoint_state(row)
 
-    def carried(self, shard: int) -> list[Carried]:
+    def carried_decisions(self, shard: int) -> list[CarriedDecision]:
         """The decisions under the base that are kept, in order."""
         rows = self._rows("SELECT seq, digest FROM carried WHERE shard = ? ORDER BY seq", (shard,))
-        return [Carried(*row) for row in rows]
+        return [CarriedDecision(*row) for row in rows]
 
-    def crossing(self, shard: int, seq: int, now: float, after: int) -> list[int]:
+    def decisions_to_carry(self, shard: int, seq: int, now: float, after: int) -> list[int]:
         """The decisions up to an event that later events are about, or that are open at a moment, in order.
 
         With ``after`` beyond ``seq``: only those that events after it are about.
@@ -122,18 +122,18 @@ class SQLBases(SQLAsking):
             found |= {found for (found,) in self._rows(_OPEN, (shard, seq, now))}
         return sorted(found)
 
-    def under(self, shard: int, seq: int) -> tuple[int, int]:
-        """How many decisions and late answers there were up to an event."""
+    def counts_up_to(self, shard: int, seq: int) -> tuple[int, int]:
+        """Count decisions and late answers up to an event."""
         row = self._row(
             "SELECT count(*) FILTER (WHERE type = 'decision'),"
             " count(*) FILTER (WHERE type = 'feedback' AND made IS NULL) FROM events WHERE shard = ?1 AND seq <= ?2"
             " AND seq > coalesce((SELECT seq FROM bases WHERE shard = ?1), 0)",
             (shard, seq),
         )
-        base = self.base(shard)
+        base = self.checkpoint(shard)
         return (row[0] + base.decisions, row[1] + base.late) if base is not None else (row[0], row[1])
 
-    def erased_decision(self, id: str) -> int | None:
+    def find_erased_decision(self, id: str) -> int | None:
         """The shard of a decision that was erased with its base; None if none is known."""
         try:
             name = bytes.fromhex(id)
@@ -159,9 +159,9 @@ class SQLBases(SQLAsking):
         return int(row[0]) if row is not None else 0
 
 
-def _state(row: Any) -> BaseState:
+def _to_checkpoint_state(row: Any) -> CheckpointState:
     key, *rest = row
-    return BaseState(key or None, *rest)
+    return CheckpointState(key or None, *rest)
 
 
 # The named questions of the store, as SQL answers them; `Reading.look` of the protocol has the list.
@@ -311,7 +311,7 @@ TORN = """
 # The tables that every database of ours has, with the same columns: so all of one can be written into another.
 
 
-class TableForm(NamedTuple):
+class TableLayout(NamedTuple):
     """A table.
 
     Attributes
@@ -326,8 +326,8 @@ class TableForm(NamedTuple):
     order: str
 
 
-def _table(columns: str, order: str) -> TableForm:
-    return TableForm(tuple(columns.split()), order)
+def _table(columns: str, order: str) -> TableLayout:
+    return TableLayout(tuple(columns.split()), order)
 
 
 #: In an order in which what is referred to comes first. States of shards are no rows everywhere.
@@ -354,19 +354,19 @@ _ROW = "INSERT INTO {table} ({columns}) VALUES ({values})"
 _COUNT = "SELECT count(*) FROM {table}"
 
 
-def all_of(name: str) -> str:
+def select_all(name: str) -> str:
     """The statement that reads a table."""
     table = TABLES[name]
     return _ALL.format(columns=", ".join(table.columns), table=name, order=table.order)
 
 
-def row_of(name: str) -> str:
+def insert_row(name: str) -> str:
     """The statement that writes a row of it."""
     columns = TABLES[name].columns
     return _ROW.format(table=name, columns=", ".join(columns), values=", ".join("?" * len(columns)))
 
 
-def count_of(name: str) -> str:
+def count_rows(name: str) -> str:
     """The statement that counts its rows."""
     return _COUNT.format(table=name)
 
@@ -417,27 +417,32 @@ _DUE = (
     f"{DECISIONS} INDEXED BY decision_due WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL AND expires_at < ?"
     " ORDER BY expires_at, shard, seq LIMIT ?"
 )
+#: The earliest end of a window that is still to be learnt when it is over.
+NEXT_DUE = """
+    SELECT min(expires_at) FROM decisions INDEXED BY decision_due
+    WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL
+"""
 
 
 @lru_cache(maxsize=256)
-def _requested(shards: int) -> str:
+def _request_query(shards: int) -> str:
     """The question for the app's own id in so many shards."""
     return _REQUESTED.format(shards=", ".join("?" * shards))
 
 
-def _settings(name: str, resolved: bytes) -> dict[str, Any]:
-    """What was resolved of a model's settings."""
+def _resolved_settings(name: str, resolved: bytes) -> dict[str, Any]:
+    """Decode the resolved settings of a model."""
     try:
         return msgspec.json.decode(resolved, type=dict[str, Any])
     except (TypeError, *UNREADABLE) as error:
         raise StorageFailed(f"the settings of the model {name!r} cannot be read: {error}", RESTORE) from error
 
 
-class SQLReads(SQLBases):
+class SqlStoreReader(SqlCheckpointReader):
     """The questions; any thread may ask."""
 
     @abstractmethod
-    def moment(self) -> AbstractContextManager[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """Answer all questions within the block as of one moment."""
 
     @abstractmethod
@@ -455,12 +460,12 @@ class SQLReads(SQLBases):
             " FROM models m JOIN shards s ON s.model = m.id AND s.place = 0 ORDER BY m.id"
         )
         return [
-            ModelRow(id, name, shard, body, _settings(name, resolved), created, archived)
+            ModelRow(id, name, shard, body, _resolved_settings(name, resolved), created, archived)
             for id, name, shard, body, resolved, created, archived in rows
         ]
 
     def counts(self, shard: int) -> Counts | None:
-        """How far a shard is."""
+        """Read the counts of a shard."""
         row = self._row(_COUNTS, (shard,))
         return Counts(*row) if row is not None else None
 
@@ -468,19 +473,19 @@ class SQLReads(SQLBases):
         """A decision by its id."""
         if ID.fullmatch(id) is None:
             return None
-        return decision_of(self._row(DECISION_BY_ID, (bytes.fromhex(id),)))
+        return to_decision(self._row(DECISION_BY_ID, (bytes.fromhex(id),)))
 
-    def requested(self, shard: int, request: str, *others: int) -> DecisionRow | None:
+    def find_request(self, shard: int, request: str, *others: int) -> DecisionRow | None:
         """The decision that the app asked for under this id of its own, in a shard or in others."""
-        return decision_of(self._row(_requested(1 + len(others)), (request, shard, *others)))
+        return to_decision(self._row(_request_query(1 + len(others)), (request, shard, *others)))
 
-    def beside(self, decision: str) -> list[DecisionRow]:
+    def follower_decisions(self, decision: str) -> list[DecisionRow]:
         """The decisions that were made beside this one, by shard."""
         if ID.fullmatch(decision) is None:
             return []
-        return [DecisionRow(*_decided(row)) for row in self._rows(_BESIDE, (bytes.fromhex(decision),))]
+        return [DecisionRow(*_decision_row(row)) for row in self._rows(_BESIDE, (bytes.fromhex(decision),))]
 
-    def called(self, shard: int, id: str) -> CallRow | None:
+    def find_call(self, shard: int, id: str) -> CallRow | None:
         """The call that the app made under this id of its own."""
         row = self._row("SELECT hash, seq FROM calls WHERE shard = ? AND id = ?", (shard, id))
         return CallRow(*row) if row is not None and row[1] > self.floor(shard) else None
@@ -488,7 +493,7 @@ class SQLReads(SQLBases):
     def event(self, shard: int, seq: int) -> Event | None:
         """One event."""
         row = self._row(_EVENT, (shard, seq))
-        return event_of(row) if row is not None else None
+        return to_event(row) if row is not None else None
 
     def events(self, shard: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
         """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
@@ -496,7 +501,7 @@ class SQLReads(SQLBases):
         found: list[Event] = []
         size = 0
         for row in self._each(sql, (shard, max(after, self.floor(shard)), limit), 64):
-            found.append(event_of(row))
+            found.append(to_event(row))
             size += len(row[9] or b"")
             if size >= most:
                 break
@@ -507,33 +512,33 @@ class SQLReads(SQLBases):
         after = max(after, self.floor(shard))
         sql, values = (_CHANGES_ALL, (shard, after)) if key is None else (_CHANGES_BY_KEY, (shard, after, key))
         for row in self._each(sql, values, 256):
-            yield event_of(row[:10]), event_of(row[10:]) if row[10] is not None else None
+            yield to_event(row[:10]), to_event(row[10:]) if row[10] is not None else None
 
-    def rewinds(self, shard: int) -> list[Event]:
+    def undo_events(self, shard: int) -> list[Event]:
         """The events that take back what earlier ones did, in order."""
-        return [event_of(row) for row in self._rows(_REWINDS, (shard, self.floor(shard)))]
+        return [to_event(row) for row in self._rows(_REWINDS, (shard, self.floor(shard)))]
 
-    def of_key(self, shard: int, key: str) -> Iterator[Event]:
+    def events_of_key(self, shard: int, key: str) -> Iterator[Event]:
         """The events of a key, in order."""
         after = self.floor(shard)
         while rows := self._rows(OF_KEY, (shard, key, after)):
-            yield from map(event_of, rows)
+            yield from map(to_event, rows)
             after = rows[-1][0]
 
-    def forgotten(self, shard: int) -> int:
+    def last_forgetting(self, shard: int) -> int:
         """The last event that forgot a key, 0 if there is none."""
         row = self._row(_FORGOTTEN, (shard,))
         return int(row[0]) if row is not None else 0
 
     def version_at(self, shard: int, seq: int) -> int:
         """The version after an event."""
-        base = self.base(shard)
+        base = self.checkpoint(shard)
         row = self._row(_VERSION_AT, (shard, seq, base.seq if base is not None else 0))
         return int(row[0]) if row is not None else base.version if base is not None else 0
 
-    def due(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+    def due_decisions(self, now: float, limit: int = 1000) -> list[DecisionRow]:
         """The decisions of all shards whose windows are over and whose silence is still to be learnt."""
-        return [DecisionRow(*_decided(row)) for row in self._rows(_DUE, (now, limit))]
+        return [DecisionRow(*_decision_row(row)) for row in self._rows(_DUE, (now, limit))]
 
     def last_number(self, shard: int, key: str | None, upto: int | None = None) -> int:
         """The number of a learner's latest decision, 0 if there is none."""
@@ -543,7 +548,7 @@ class SQLReads(SQLBases):
             row = self._row("SELECT number FROM shards WHERE id = ?", (shard,))
         else:
             row = self._row(_KEYS_NUMBER, (shard, key, upto if upto is not None else 1 << 62))
-        based = self.base_state(shard, key) if key is not None or upto is not None else None
+        based = self.checkpoint_state(shard, key) if key is not None or upto is not None else None
         return max(int(row[0]) if row is not None else 0, based.number if based is not None else 0)
 
     def _states_of_key(self, shard: int, key: str) -> Iterator[State]:
@@ -555,12 +560,12 @@ class SQLReads(SQLBases):
         """The keys that have a published state."""
         return [key for (key,) in self._rows("SELECT key FROM key_states WHERE shard = ? ORDER BY key", (shard,))]
 
-    def look(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
+    def query(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
         """The rows that answer a named question about a shard."""
         rows = self._rows(QUESTIONS[question], {"shard": shard, **values})
         if question in ("lately", "ended", "answers"):
-            return [_outcome(*row) for row in rows]
-        return [DecisionRow(*_decided(row)) for row in rows] if question == "latest" else rows
+            return [_to_outcome(*row) for row in rows]
+        return [DecisionRow(*_decision_row(row)) for row in rows] if question == "latest" else rows
 
     def contradictions(self, rule: str) -> Iterator[tuple[int, int]]:
         """The rows of (shard, event) that break a rule of the tables."""
@@ -568,11 +573,11 @@ class SQLReads(SQLBases):
 
     def rows_of(self, table: str) -> Iterator[Any]:
         """All rows of a table, in order."""
-        return self._each(all_of(table), (), 64)
+        return self._each(select_all(table), (), 64)
 
     def count_of_rows(self, table: str) -> int:
-        """How many there are."""
-        return int(self._row(count_of(table))[0])
+        """Count the rows of a table."""
+        return int(self._row(count_rows(table))[0])
 
     def tokens(self) -> list[TokenRow]:
         """All tokens, in the order of their making."""
@@ -586,7 +591,7 @@ class SQLReads(SQLBases):
 
     def chain(self, shard: int, seq: int) -> bytes | None:
         """The chain of a shard at an event; None if there is no such event."""
-        if (base := self.base(shard)) is not None and seq <= base.seq:
+        if (base := self.checkpoint(shard)) is not None and seq <= base.seq:
             return base.chain if seq == base.seq else None
         row = self._row("SELECT chain FROM events WHERE shard = ? AND seq = ?", (shard, seq))
         return bytes(row[0]) if row is not None else None
@@ -597,22 +602,24 @@ class SQLReads(SQLBases):
         return chain[:MARK].hex() if chain is not None else None
 
 
-def event_of(row: Any) -> Event:
+def to_event(row: Any) -> Event:
     """An event from the columns of its row."""
     seq, type, version, at, decision, key, made, salt, chain, body = row
     return Event(seq, type, version, at, decision.hex() if decision is not None else None, key, made, salt, chain, body)
 
 
-def decision_of(row: Any) -> DecisionRow | None:
+def to_decision(row: Any) -> DecisionRow | None:
     """A decision from the columns of its row, if there is one."""
-    return DecisionRow(*_decided(row)) if row is not None else None
+    return DecisionRow(*_decision_row(row)) if row is not None else None
 
 
-def _outcome(seq: int, at: float, key: str | None, ends: float, explored: int, sent: int | None, *rest: Any) -> Outcome:
+def _to_outcome(
+    seq: int, at: float, key: str | None, ends: float, explored: int, sent: int | None, *rest: Any
+) -> Outcome:
     return Outcome(seq, at, key, ends, bool(explored), None if sent is None else bool(sent), *rest)
 
 
-def _decided(row: Any) -> Any:
+def _decision_row(row: Any) -> Any:
     id, shard, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash, beside, agreed = (
         row
     )

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from smidgen.service.log.base import RETAINED, Base, BaseState, Carried, said
-from smidgen.service.log.events import Event, digest_of
-from smidgen.service.storage.crash_points import reach
-from smidgen.service.storage.records import Asked, Counts, Expiry, ModelRow, TokenRow, Told
-from smidgen.service.storage.sql import OF_KEY, SQLReads, SQLTelling, event_of, row_of
-from smidgen.service.storage.transitions import Counting, Fields, Verbs
+from smidgen.service.log.checkpoint import RETAINED, CarriedDecision, Checkpoint, CheckpointState, checkpoint_body
+from smidgen.service.log.events import Event, original_digest
+from smidgen.service.storage.crash_points import crash_point
+from smidgen.service.storage.records import Counts, ModelRow, NewDecision, NewExpiry, NewFeedback, TokenRow
+from smidgen.service.storage.sql import OF_KEY, SqlStoreReader, SqlWriter, insert_row, to_event
+from smidgen.service.storage.transitions import EventWriter, Fields, LiveCounts
 
 # Writing events and decisions, within the batch that is open.
 
@@ -63,19 +63,19 @@ _ERASE = """
 _REWRITE = "UPDATE events SET salt = ?, body = ? WHERE shard = ? AND seq = ?"
 
 
-class SQLWrites(SQLReads, SQLTelling, Verbs):
-    """How the verbs that write events write their rows."""
+class SqlEventWriter(SqlStoreReader, SqlWriter, EventWriter):
+    """Writes the rows of events and decisions."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._counting = Counting()
+        self._counting = LiveCounts()
 
-    def unwait(self, shard: int) -> None:
+    def cancel_expiries(self, shard: int) -> None:
         """Let the silence of the open decisions of a shard mean nothing any more."""
-        self.enter(shard)
+        self.acquire(shard)
         self._run("UPDATE decisions SET waits = 0 WHERE shard = ? AND waits = 1 AND feedback_seq IS NULL", (shard,))
 
-    def _enter_again(self, shard: int, events: Sequence[Event]) -> None:
+    def _replace_events(self, shard: int, events: Sequence[Event]) -> None:
         self._run_many(_REWRITE, [(event.salt, event.body, shard, event.seq) for event in events])
         keys = {event.key for event in events if event.key is not None}
         self._run_many("DELETE FROM key_states WHERE shard = ? AND key = ?", [(shard, key) for key in sorted(keys)])
@@ -83,9 +83,9 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
     # Reading, as the writer needs it
 
     def counts(self, shard: int) -> Counts | None:
-        """How far a shard is, the open batch included: the same object as long as the store is open."""
+        """Counts of a shard with those of the open batch; one object as long as the store is open."""
         if (held := self._counting.get(shard)) is None and (held := super().counts(shard)) is not None:
-            self._counting.enter(shard, held)
+            self._counting.add(shard, held)
         return held
 
     def last_number(self, shard: int, key: str | None, upto: int | None = None) -> int:
@@ -94,24 +94,24 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
             return held.number
         return super().last_number(shard, key, upto)
 
-    def _new(self, shard: int, key: str) -> bool:
-        """Whether nothing has been said of a key; what lies under a base, and is not erased yet, does not count."""
+    def _is_new_key(self, shard: int, key: str) -> bool:
+        """Check that a key has no events; those under a checkpoint that are not erased yet do not count."""
         sql = "SELECT 1 FROM events INDEXED BY event_keys WHERE shard = ? AND key = ? AND seq > ? LIMIT 1"
-        return self._row(sql, (shard, key, self.floor(shard))) is None and self.base_state(shard, key) is None
+        return self._row(sql, (shard, key, self.floor(shard))) is None and self.checkpoint_state(shard, key) is None
 
-    def _touched(self, shard: int) -> Counts:
+    def _counts_to_change(self, shard: int) -> Counts:
         counts = self.counts(shard)
         if counts is None:
             raise KeyError(f"there is no shard {shard}")
         self._counting.touch(shard)
         return counts
 
-    def _enter(self, shard: int, counts: Counts, event: Fields) -> None:
+    def _insert_event(self, shard: int, counts: Counts, event: Fields) -> None:
         seq, type, version, at, decision, key, made, salt, chain, body = event
         named = bytes.fromhex(decision) if decision is not None else None
         self._run(EVENT, (shard, seq, type, version, at, named, key, made, salt, chain, body))
 
-    def _enter_decision(self, shard: int, seq: int, row: Asked) -> None:
+    def _insert_decision(self, shard: int, seq: int, row: NewDecision) -> None:
         if row.request is not None and self.floor(shard):  # a decision under a base may have it until that is erased
             self._run("UPDATE decisions SET request = NULL WHERE shard = ? AND request = ?", (shard, row.request))
         self._run(
@@ -135,33 +135,33 @@ class SQLWrites(SQLReads, SQLTelling, Verbs):
             ),
         )
 
-    def _enter_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
+    def _insert_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
         if self.floor(shard):
             self._run("DELETE FROM calls WHERE shard = ? AND id = ?", (shard, id))
         self._run("INSERT INTO calls VALUES (?, ?, ?, ?)", (shard, id, hash, seq))
 
-    def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
+    def _close_decision(self, row: NewFeedback | NewExpiry, seq: int, hash: bytes | None, version: int | None) -> None:
         self._run(CLOSE, (seq, hash, version, row.measure, row.position, bytes.fromhex(row.decision)))
 
-    def _note(self, decision: str, **changed: Any) -> None:
+    def _update_decision(self, decision: str, **changed: Any) -> None:
         sql = _NOTE.format(columns=", ".join(f"{name} = ?" for name in changed))
         self._run(sql, (*changed.values(), bytes.fromhex(decision)))
 
-    def _unmeasure(self, shard: int, version: int) -> None:
+    def _clear_measures(self, shard: int, version: int) -> None:
         self._run(
             "UPDATE decisions INDEXED BY decision_versions SET measure = NULL, position = NULL"
             " WHERE shard = ? AND version > ?",
             (shard, version),
         )
 
-    def _leave_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
+    def _delete_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
         count, after = 0, self.floor(shard)
         decisions, answered, late = self._row(_DECISIONS_OF_KEY, (shard, key, after))
         for sql in _LEAVE_KEY:
             self._run(sql, (shard, key, after))
         while rows := self._rows(OF_KEY, (shard, key, after)):
-            events = [event_of(row) for row in rows]
-            self._run_many(_ERASE, [(digest_of(event), shard, event.seq) for event in events])
+            events = [to_event(row) for row in rows]
+            self._run_many(_ERASE, [(original_digest(event), shard, event.seq) for event in events])
             count, after = count + len(events), events[-1].seq
         self._run("DELETE FROM key_states WHERE shard = ? AND key = ?", (shard, key))
         self._run("DELETE FROM base_states WHERE shard = ? AND key = ?", (shard, key))  # of a base that did not come
@@ -221,45 +221,45 @@ _ERASE_STATES = """
 """
 
 
-class SQLRetaining(SQLWrites):
+class SqlCheckpointWriter(SqlEventWriter):
     """The verbs that write bases."""
 
-    def stage(self, shard: int, states: Sequence[BaseState]) -> None:
+    def stage(self, shard: int, states: Sequence[CheckpointState]) -> None:
         """Write states of a base that is still to come; until it does, nobody sees them."""
-        self.enter(shard)
+        self.acquire(shard)
         for state in states:
             self._run(
                 "DELETE FROM base_states WHERE shard = ? AND key = ? AND seq >= ?", (shard, state.key or "", state.seq)
             )
             self._run("INSERT INTO base_states VALUES (?, ?, ?, ?, ?, ?)", (shard, state.key or "", *state[1:]))
-        reach("base-staged")
+        crash_point("base-staged")
 
     def unstage(self, shard: int) -> None:
         """Drop the states of a base that did not come."""
-        self.enter(shard)
+        self.acquire(shard)
         self._run(
             "DELETE FROM base_states WHERE shard = ?1 AND seq > coalesce((SELECT seq FROM bases WHERE shard = ?1), 0)",
             (shard,),
         )
 
-    def rebase(self, shard: int, base: Base, carried: Sequence[Carried], at: float) -> int:
+    def write_checkpoint(self, shard: int, base: Checkpoint, carried: Sequence[CarriedDecision], at: float) -> int:
         """Let a log begin after a base whose states are staged; the number of the event that says so."""
-        self.enter(shard)
+        self.acquire(shard)
         old = self.floor(shard)
         self._run("DELETE FROM carried WHERE shard = ?", (shard,))
         for kept in carried:
             self._run("INSERT INTO carried VALUES (?, ?, ?)", (shard, *kept))
         self._run(_BASE, (shard, *base[:8], 0))
-        seq = self._tell(shard, base, base.seq - old, at)
-        reach("base-made")
+        seq = self._append_checkpoint(shard, base, base.seq - old, at)
+        crash_point("base-made")
         return seq
 
-    def drop_base_state(self, shard: int, key: str, at: float) -> None:
+    def drop_checkpoint_state(self, shard: int, key: str, at: float) -> None:
         """Let a base hold nothing of a key, nor keep any of its decisions."""
-        self.enter(shard)
-        if (base := self.base(shard)) is None:
+        self.acquire(shard)
+        if (base := self.checkpoint(shard)) is None:
             return
-        counts, kept = self._touched(shard), self._rows(_CARRIED_OF, (shard, key))
+        counts, kept = self._counts_to_change(shard), self._rows(_CARRIED_OF, (shard, key))
         for seq, decision in kept:
             row = self.decision(decision.hex())
             counts.decisions -= 1
@@ -269,24 +269,24 @@ class SQLRetaining(SQLWrites):
             )
             self._run("DELETE FROM carried WHERE shard = ? AND seq = ?", (shard, seq))
         self._run("DELETE FROM base_states WHERE shard = ? AND key = ?", (shard, key))
-        counts.keys -= self._new(shard, key)
+        counts.keys -= self._is_new_key(shard, key)
         base = base._replace(decisions=base.decisions - len(kept))
         self._run(_BASE, (shard, *base[:8], 0))
-        self._tell(shard, base, 0, at)
+        self._append_checkpoint(shard, base, 0, at)
 
-    def _tell(self, shard: int, base: Base, events: int, at: float) -> int:
+    def _append_checkpoint(self, shard: int, base: Checkpoint, events: int, at: float) -> int:
         """Write the event that has the digest of a base."""
         states = [digest for (digest,) in self._rows(_DIGESTS, (shard, base.seq))]
-        told = said(base, events, states, self.carried(shard))
-        return self._append(shard, self._touched(shard), RETAINED, at, told)
+        told = checkpoint_body(base, events, states, self.carried_decisions(shard))
+        return self._append(shard, self._counts_to_change(shard), RETAINED, at, told)
 
-    def tidy(self, limit: int) -> bool:
+    def purge(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""
         row = self._row(_UNFINISHED)
         if row is None:
             return False
         (shard,) = row
-        self.enter(shard)
+        self.acquire(shard)
         seq, erased = self._row("SELECT seq, erased FROM bases WHERE shard = ?", (shard,))
         last = self._row(_LAST_OF_NEXT, (shard, erased, seq, limit))[0]
         upto = seq if last is None else last
@@ -295,7 +295,7 @@ class SQLRetaining(SQLWrites):
         if upto == seq:
             self._run(_ERASE_STATES, (shard, seq))
         self._run("UPDATE bases SET erased = ? WHERE shard = ?", (upto, shard))
-        reach("base-tidied")
+        crash_point("base-tidied")
         return True
 
 
@@ -323,38 +323,38 @@ _REVOKE = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL 
 _USE = "UPDATE tokens SET used_at = ?1 WHERE id = ?2 AND (used_at IS NULL OR used_at < ?1)"
 
 
-class SQLModels(SQLRetaining):
+class SqlModelWriter(SqlCheckpointWriter):
     """The verbs about models and tokens; each of them moves the catalogue, where there is one."""
 
     def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
         """Enter a model with one shard; its first event is appended by the caller."""
-        self._catalogued(name)
+        self._change_catalogue(name)
         told = msgspec.json.encode(resolved, order="deterministic")
         ((model,),) = self._run_for(_MODEL, (name, body, told, at))
         ((shard,),) = self._run_for(_SHARD, (model, Counts().chain))
-        self._counting.enter(shard, Counts(), new=True)
-        self._made(shard)
+        self._counting.add(shard, Counts(), new=True)
+        self._on_new_shard(shard)
         return ModelRow(model, name, shard, body, resolved, at)
 
     def archive(self, model: int, at: float) -> None:
         """Note that a model decides no more."""
-        self._catalogued()
+        self._change_catalogue()
         self._run("UPDATE models SET archived_at = ? WHERE id = ?", (at, model))
 
     def amend(self, model: int, resolved: dict[str, Any]) -> None:
         """Put other settings in force; the event is appended by the caller."""
-        self._catalogued()
+        self._change_catalogue()
         told = msgspec.json.encode(resolved, order="deterministic")
         self._run("UPDATE models SET resolved = ? WHERE id = ?", (told, model))
 
     def revive(self, model: int) -> None:
         """Note that a model decides again."""
-        self._catalogued()
+        self._change_catalogue()
         self._run("UPDATE models SET archived_at = NULL WHERE id = ?", (model,))
 
     def rename(self, model: int, name: str) -> None:
         """Give a model another name, which no other has."""
-        self._catalogued(name)
+        self._change_catalogue(name)
         self._run("UPDATE models SET name = ? WHERE id = ?", (name, model))
 
     def derive(self, shard: int, source: int, seq: int) -> None:
@@ -363,12 +363,12 @@ class SQLModels(SQLRetaining):
 
     def add_token(self, token: TokenRow) -> None:
         """Enter a token."""
-        self._catalogued()
-        self._run(row_of("tokens"), tuple(token))
+        self._change_catalogue()
+        self._run(insert_row("tokens"), tuple(token))
 
     def revoke_token(self, id: str, at: float) -> bool:
         """End a token; False if there is no valid one of this id."""
-        self._catalogued()
+        self._change_catalogue()
         return bool(self._run_for(_REVOKE, (at, id)))
 
     def use_token(self, id: str, at: float) -> None:
@@ -377,14 +377,14 @@ class SQLModels(SQLRetaining):
 
     def add_row(self, table: str, row: Sequence[Any]) -> None:
         """Write a row as it was elsewhere."""
-        self._run(row_of(table), tuple(row))
+        self._run(insert_row(table), tuple(row))
 
-    def take_all(self) -> None:
+    def acquire_catalogue(self) -> None:
         """Let nobody else make models while the batch is open."""
-        self._catalogued()
+        self._change_catalogue()
 
-    def _catalogued(self, name: str | None = None) -> None:
-        """What is known of all models and tokens is about to change; a new name must be free."""
+    def _change_catalogue(self, name: str | None = None) -> None:
+        """Note a change of the rows of models or tokens; refuse a name that is taken."""
 
-    def _made(self, shard: int) -> None:
+    def _on_new_shard(self, shard: int) -> None:
         """A shard is new, and nobody else knows it yet."""

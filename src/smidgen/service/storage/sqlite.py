@@ -10,6 +10,7 @@ nothing of that decision waits.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 import time
@@ -23,45 +24,45 @@ import msgspec
 
 from smidgen.service.errors import StorageFailed
 from smidgen.service.storage import data_dir, snapshots
-from smidgen.service.storage.crash_points import reach
-from smidgen.service.storage.protocol import Reading
-from smidgen.service.storage.records import LeaseRow, State, Verdict
-from smidgen.service.storage.snapshots import Snapshots, Witnesses
-from smidgen.service.storage.sql import DECISION_BY_ID, TORN, SQLAsking, SQLReads, SQLTelling
-from smidgen.service.storage.sql_writes import CLOSE, COUNTS, DECISION, EVENT, KEY_STATE, SQLModels
+from smidgen.service.storage.crash_points import crash_point
+from smidgen.service.storage.protocol import StoreReader
+from smidgen.service.storage.records import DecisionRow, LeaseRow, State, WriteResult
+from smidgen.service.storage.snapshots import Snapshots, TailCheck
+from smidgen.service.storage.sql import DECISION_BY_ID, NEXT_DUE, TORN, SqlReader, SqlStoreReader, SqlWriter
+from smidgen.service.storage.sql_writes import CLOSE, COUNTS, DECISION, EVENT, KEY_STATE, SqlModelWriter
 from smidgen.service.storage.sqlite_schema import (
     ERRORS,
     FRAGMENTED,
     connect,
     connect_reading,
-    of_disk,
-    refusal,
+    is_disk_error,
     refuse_damaged,
-    told,
+    storage_error,
+    translate_errors,
 )
 
 # A store with one writer: nobody to wait for, nothing to be fenced off from.
 
 
-class Sole:
-    """What `smidgen.service.storage.protocol.Sharing` comes to where nobody shares."""
+class SingleWriter:
+    """Implements `smidgen.service.storage.protocol.SharedWriting` for a single writer."""
 
     @property
     def shared(self) -> bool:
         """Nobody else writes to it."""
         return False
 
-    def enter(self, *shards: int) -> None:
+    def acquire(self, *shards: int) -> None:
         """All shards are the writer's."""
 
-    def expect(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
-        """What is near need not be fetched."""
+    def prefetch(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
+        """Do nothing: local rows need not be fetched."""
 
-    def catalogue(self) -> int:
+    def catalogue_number(self) -> int:
         """The one writer knows what it changed."""
         return 0
 
-    def kinds(self, shard: int, after: int) -> set[str]:
+    def event_types(self, shard: int, after: int) -> set[str]:
         """Nobody else wrote anything."""
         return set()
 
@@ -73,14 +74,14 @@ class Sole:
         """There is nobody to tell of."""
         return []
 
-    def leave(self, owner: str, *shards: int) -> None:
+    def release_leases(self, owner: str, *shards: int) -> None:
         """There is nobody to leave them to."""
 
 
 # One connection to SQLite that any thread may ask; what the disk refuses is told as a refusal of ours.
 
 
-class SQLiteAsking(SQLAsking):
+class SQLiteRows(SqlReader):
     """Rows, over one connection; a lock lets any thread ask.
 
     Parameters
@@ -101,8 +102,8 @@ class SQLiteAsking(SQLAsking):
             with self._lock:
                 return self.connection.execute(sql, values).fetchall()
         except ERRORS as error:
-            if of_disk(error):
-                raise refusal(error) from error
+            if is_disk_error(error):
+                raise storage_error(error) from error
             raise
 
     def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
@@ -117,25 +118,27 @@ class SQLiteAsking(SQLAsking):
                     return
                 yield from rows
         except ERRORS as error:
-            if of_disk(error):
-                raise refusal(error) from error
+            if is_disk_error(error):
+                raise storage_error(error) from error
             raise
 
 
 #: In the order in which they are written, with the place of the decision's id among their values.
 _DEFERRED = {EVENT: None, DECISION: 0, CLOSE: -1}
+#: Places among the values of `DECISION`.
+_EXPIRES_AT, _WAITS, _SHOWN = 4, 9, 10
 #: How many rows may wait, and how many of them one statement writes.
 MOST, TOGETHER = 2048, 50
 _TOGETHER = {sql: sql + f", {sql[sql.rindex('(') :]}" * (TOGETHER - 1) for sql in (EVENT, DECISION)}
 
 
-class SQLiteDeferred(SQLiteAsking, SQLTelling):
+class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
     """Statements over one connection, the commonest of them deferred.
 
     Parameters
     ----------
     connection, snapshots
-        As of `SQLiteAsking`.
+        As of `SQLiteRows`.
     """
 
     def __init__(self, connection: sqlite3.Connection, snapshots: Snapshots) -> None:
@@ -144,33 +147,36 @@ class SQLiteDeferred(SQLiteAsking, SQLTelling):
         self._ids: set[bytes] = set()  # decisions of which something waits
         self._marks: tuple[int, ...] | None = None  # how much waited when the command began
         self._saved = False  # whether the command has its savepoint
+        self._none_due_before = -math.inf  # no window of a waiting decision ends before this time
 
-    def mark(self) -> None:
+    def begin_command(self) -> None:
         """A command begins."""
         events, decisions, closings = self._waiting.values()
         self._marks, self._saved = (len(events), len(decisions), len(closings)), False
 
-    def unmark(self) -> None:
+    def end_command(self) -> None:
         """The command is done."""
         if self._saved:
-            self._at_once("RELEASE command")
+            self._run_now("RELEASE command")
         self._marks, self._saved = None, False
 
-    def undone(self) -> None:
+    def undo_command(self) -> None:
         """The command is undone."""
         for rows, mark in zip(self._waiting.values(), self._marks or (0,) * len(_DEFERRED), strict=True):
             del rows[mark:]
         if self._saved:
-            self._at_once("ROLLBACK TO command")
-            self._at_once("RELEASE command")
+            self._run_now("ROLLBACK TO command")
+            self._run_now("RELEASE command")
         self._marks, self._saved = None, False
+        self._none_due_before = -math.inf
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """The batch is undone: nothing waits any more."""
         for rows in self._waiting.values():
             rows.clear()
         self._ids.clear()
         self._marks, self._saved = None, False
+        self._none_due_before = -math.inf
 
     def flush(self) -> None:
         """Write what waits."""
@@ -187,14 +193,14 @@ class SQLiteDeferred(SQLiteAsking, SQLTelling):
         self._ids.clear()
 
     def _save(self) -> None:
-        self._at_once("SAVEPOINT command")
+        self._run_now("SAVEPOINT command")
         self._marks, self._saved = (0,) * len(_DEFERRED), True
 
     def _write(self, sql: str, rows: Sequence[Any]) -> None:
         if not rows:
             return
         many, changed, written = _TOGETHER.get(sql), 0, 0
-        with told():
+        with translate_errors():
             while many is not None and len(rows) - written >= TOGETHER:
                 some = list(chain.from_iterable(rows[written : written + TOGETHER]))
                 changed += self.connection.execute(many, some).rowcount
@@ -204,19 +210,21 @@ class SQLiteDeferred(SQLiteAsking, SQLTelling):
         if changed != len(rows):  # an answer to a decision that has one: nothing of the batch may last
             raise RuntimeError(f"{len(rows) - changed} of {len(rows)} rows do not fit what the store holds")
 
-    def _at_once(self, sql: str, values: Any = ()) -> None:
+    def _run_now(self, sql: str, values: Any = ()) -> None:
         try:
             self.connection.execute(sql, values)
         except ERRORS as error:
-            if of_disk(error):
-                raise refusal(error) from error
+            if is_disk_error(error):
+                raise storage_error(error) from error
             raise
 
     def _run(self, sql: str, values: Any = ()) -> None:
         rows = self._waiting.get(sql)
+        if sql is DECISION and values[_WAITS] and values[_SHOWN]:
+            self._none_due_before = min(self._none_due_before, values[_EXPIRES_AT])
         if rows is None:
-            self._before()
-            self._at_once(sql, values)
+            self._flush_before(sql)
+            self._run_now(sql, values)
             return
         rows.append(values)
         if (place := _DEFERRED[sql]) is not None:
@@ -225,16 +233,18 @@ class SQLiteDeferred(SQLiteAsking, SQLTelling):
             self.flush()
 
     def _run_many(self, sql: str, values: Sequence[Any]) -> None:
-        self._before()
-        with told():
+        self._flush_before(sql)
+        with translate_errors():
             self.connection.executemany(sql, values)
 
     def _run_for(self, sql: str, values: Any = ()) -> list[Any]:
-        self._before()
+        self._flush_before(sql)
         return super()._rows(sql, values)
 
-    def _before(self) -> None:
+    def _flush_before(self, sql: str) -> None:
         """Before a statement that changes something: what waits comes first, and a command has its savepoint."""
+        if "UPDATE decisions" in sql or "INTO decisions" in sql:
+            self._none_due_before = -math.inf  # the statement may open a decision again
         self.flush()
         if self._marks is not None and not self._saved:
             self._save()
@@ -254,7 +264,7 @@ class SQLiteDeferred(SQLiteAsking, SQLTelling):
 _PAGES = 2048  # copied at a time
 
 
-class SQLiteReads(SQLiteAsking, SQLReads):
+class SQLiteStoreReader(SQLiteRows, SqlStoreReader):
     """The questions, over one connection; a lock lets any thread ask.
 
     Parameters
@@ -266,7 +276,7 @@ class SQLiteReads(SQLiteAsking, SQLReads):
     """
 
     @contextmanager
-    def moment(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """Answer all questions within the block as of one moment; an open batch, or another block, is one already."""
         with self._lock:
             if self.connection.in_transaction:
@@ -292,7 +302,7 @@ class SQLiteReads(SQLiteAsking, SQLReads):
             self.connection.close()
 
 
-class SQLiteReader(SQLiteReads):
+class SQLiteFolderReader(SQLiteStoreReader):
     """A data folder, to be looked at beside a running service.
 
     Parameters
@@ -325,7 +335,7 @@ class SQLiteReader(SQLiteReads):
         """
         file.unlink(missing_ok=True)
         data_dir.touch(file)
-        with told(), closing(sqlite3.connect(file, isolation_level=None)) as target:
+        with translate_errors(), closing(sqlite3.connect(file, isolation_level=None)) as target:
             target.execute("PRAGMA synchronous = OFF")  # who keeps it syncs what he makes of it
             self.connection.backup(
                 target, pages=_PAGES, progress=lambda status, left, total: passed(total - left, total)
@@ -335,8 +345,8 @@ class SQLiteReader(SQLiteReads):
                 target.execute("PRAGMA user_version = 0")
 
 
-class SQLiteReaders(SQLiteReads):
-    """The same for many threads: each has a connection of its own, so that nobody waits for somebody else's question.
+class SQLiteReaderPool(SQLiteStoreReader):
+    """A reader for many threads: each has a connection of its own, so that none waits for another.
 
     Parameters
     ----------
@@ -347,26 +357,26 @@ class SQLiteReaders(SQLiteReads):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._own = threading.local()
-        self._all: list[SQLiteReader] = []
-        super().__init__(self._mine().connection, Snapshots(folder))
+        self._all: list[SQLiteFolderReader] = []
+        super().__init__(self._reader_of_thread().connection, Snapshots(folder))
 
-    def _mine(self) -> SQLiteReader:
-        found: SQLiteReader | None = getattr(self._own, "reader", None)
+    def _reader_of_thread(self) -> SQLiteFolderReader:
+        found: SQLiteFolderReader | None = getattr(self._own, "reader", None)
         if found is None:
-            found = self._own.reader = SQLiteReader(self._folder)
+            found = self._own.reader = SQLiteFolderReader(self._folder)
             self._all.append(found)
         return found
 
     def _rows(self, sql: str, values: Any = ()) -> list[Any]:
-        return self._mine()._rows(sql, values)
+        return self._reader_of_thread()._rows(sql, values)
 
     def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
-        return self._mine()._each(sql, values, size)
+        return self._reader_of_thread()._each(sql, values, size)
 
     @contextmanager
-    def moment(self) -> Iterator[None]:
+    def snapshot(self) -> Iterator[None]:
         """Answer all questions of this thread within the block as of one moment."""
-        with self._mine().moment():
+        with self._reader_of_thread().snapshot():
             yield
 
     def close(self) -> None:
@@ -382,7 +392,7 @@ SMALL = 16 << 20
 _PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
 
 
-class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
+class SQLiteStore(SingleWriter, SQLiteWriteBuffer, SQLiteStoreReader, SqlModelWriter):
     """The database of a data folder, for its one writer.
 
     Opening compares the log with its witnesses, the heads and snapshots beside it, and refuses if acknowledged events
@@ -401,15 +411,15 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
     def __init__(self, folder: Path, *, synchronous: str = "FULL") -> None:
         self.folder = folder
         self._heads = snapshots.Heads(folder)
-        witnesses = Witnesses(folder)  # before the database, which may go on while we look
+        witnesses = TailCheck(folder)  # before the database, which may go on while we look
         witnesses.refuse_alone()
-        data_dir.tighten(folder)
-        SQLiteDeferred.__init__(self, connect(folder, synchronous=synchronous), Snapshots(folder))
-        SQLModels.__init__(self)
+        data_dir.restrict(folder)
+        SQLiteWriteBuffer.__init__(self, connect(folder, synchronous=synchronous), Snapshots(folder))
+        SqlModelWriter.__init__(self)
         try:
             self._refuse_torn()
             witnesses.refuse_loss(self.chain, self.floor, self._name)
-            self._heads.write(self._unseen(witnesses))
+            self._heads.write(self._missing_heads(witnesses))
         except BaseException as error:
             try:
                 refuse_damaged(self.connection, error)
@@ -421,16 +431,16 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
 
     @property
     def in_batch(self) -> bool:
-        """Whether a batch is open."""
+        """True if a batch is open."""
         return self.connection.in_transaction
 
     def begin(self) -> None:
         """Open a batch."""
-        reach("before-begin")
+        crash_point("before-begin")
         self._run("BEGIN IMMEDIATE")
-        reach("after-begin")
+        crash_point("after-begin")
 
-    def begin_at_once(self) -> bool:
+    def try_begin(self) -> bool:
         """Open a batch unless another process writes just now."""
         self._run("PRAGMA busy_timeout = 0")
         try:
@@ -444,36 +454,36 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
     def commit(self) -> None:
         """Make the batch last: returns when it is on the disk."""
         self.flush()
-        moved = self._counting.moved()
+        moved = self._counting.changed()
         for shard, counts in moved.items():
             self._run(COUNTS, {"shard": shard, **msgspec.structs.asdict(counts)})
-        reach("before-commit")
+        crash_point("before-commit")
         self._run("COMMIT")
-        self._counting.keep()
-        reach("after-commit")
+        self._counting.commit()
+        crash_point("after-commit")
         self._heads.write({shard: snapshots.Head(counts.seq, counts.chain) for shard, counts in moved.items()})
 
     def rollback(self) -> None:
         """Undo the batch, if one is open."""
-        self._counting.restore()
-        self.drop()
+        self._counting.rollback()
+        self.discard()
         if self.connection.in_transaction:
             self._run("ROLLBACK")
 
     def savepoint(self) -> None:
         """Begin a command within the batch."""
-        self.mark()
-        self._counting.mark()
+        self.begin_command()
+        self._counting.savepoint()
 
     def release(self) -> None:
         """The command is done; it lasts if the batch does."""
-        self.unmark()
+        self.end_command()
         self._counting.release()
 
-    def undo(self) -> None:
+    def rollback_to_savepoint(self) -> None:
         """Undo the command, and nothing else of the batch."""
-        self._counting.back()
-        self.undone()
+        self._counting.rollback_to_savepoint()
+        self.undo_command()
 
     # What is written
 
@@ -481,9 +491,9 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
         """Keep what a learner has become after an event: a file, or a row that joins the open batch."""
         if key is not None:
             self._run(KEY_STATE, (shard, key, seq, time.time(), content))
-            reach("key-state-written")
+            crash_point("key-state-written")
         elif (mark := self._mark(shard, seq)) is not None:
-            self.snapshots.take(shard, seq, mark, content)
+            self.snapshots.write(shard, seq, mark, content)
         return True
 
     def drop_states(self, shard: int, before: int) -> None:
@@ -492,10 +502,10 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
             if found.seq < before:
                 found.path.unlink(missing_ok=True)
 
-    def cleanse(self) -> bool:
+    def vacuum(self) -> bool:
         """Between batches: let nothing that was erased stay in the files."""
         (busy, *_) = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
-        if busy or not self.fragmented:
+        if busy or not self.is_fragmented:
             return not busy
         ((pages,),), ((size,),) = self._rows("PRAGMA page_count"), self._rows("PRAGMA page_size")
         if pages * size <= SMALL:
@@ -503,8 +513,8 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
         return True
 
     @property
-    def fragmented(self) -> bool:
-        """Whether unused parts of the file may still hold parts of rows that were erased.
+    def is_fragmented(self) -> bool:
+        """True if unused parts of the file may still hold parts of rows that were erased.
 
         SQLite overwrites what is deleted where it lies. But when it puts the rows of a page in order, copies of them
         may stay in the unused part of the page.
@@ -513,10 +523,10 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
 
     def compact(self) -> None:
         """Between batches: write a file anew that is fragmented; nobody can write meanwhile."""
-        if self.fragmented:
-            self._at_once("VACUUM")
-            self._at_once("PRAGMA user_version = 0")
-            reach("file-compacted")
+        if self.is_fragmented:
+            self._run_now("VACUUM")
+            self._run_now("PRAGMA user_version = 0")
+            crash_point("file-compacted")
             self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def forget(
@@ -526,7 +536,7 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
-    ) -> tuple[int, Verdict]:
+    ) -> tuple[int, WriteResult]:
         """Erase the events of a key, and let events of others say something else (`Store.forget`)."""
         told = super().forget(shard, key, at, places, rewrites)
         self._run(f"PRAGMA user_version = {FRAGMENTED}")
@@ -534,20 +544,30 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
 
     # Reading, as the writer needs it
 
+    def due_decisions(self, now: float, limit: int = 1000) -> list[DecisionRow]:
+        """Read the decisions whose windows are over (`Store.due_decisions`); no statement while none can be over."""
+        if now <= self._none_due_before:
+            return []
+        rows = super().due_decisions(now, limit)
+        if not rows:
+            ((first,),) = self._rows(NEXT_DUE)
+            self._none_due_before = math.inf if first is None else first
+        return rows
+
     def probe(self) -> None:
         """Write as much as an ordinary decision takes: whether the batch lasts says whether anything would."""
         self._run("INSERT OR REPLACE INTO probe VALUES (1, randomblob(?))", (_PROBE,))
 
-    def reader(self) -> Reading:
+    def reader(self) -> StoreReader:
         """A reading view of its own."""
-        return SQLiteReaders(self.folder)
+        return SQLiteReaderPool(self.folder)
 
     def close(self) -> None:
         """Close the files."""
         super().close()
         self._heads.close()
 
-    def _unseen(self, witnesses: Witnesses) -> dict[int, snapshots.Head]:
+    def _missing_heads(self, witnesses: TailCheck) -> dict[int, snapshots.Head]:
         """The heads that nobody has: their file is new, was torn, or was deleted."""
         rows = self._rows("SELECT id, seq, chain FROM shards WHERE seq > 0")
         return {shard: snapshots.Head(seq, chain) for shard, seq, chain in rows if shard not in witnesses.heads}
@@ -556,9 +576,9 @@ class SQLiteStore(Sole, SQLiteDeferred, SQLiteReads, SQLModels):
         """Refuse a log that does not end where the counts of its shard say."""
         for shard, seq in self._rows(TORN):
             raise StorageFailed(
-                f"the log of {self._name(shard)} does not end with event {seq}, as the database says elsewhere",
-                f"smidgen fsck --data {self.folder} tells more; put the whole data folder back, or smidgen restore a"
-                " backup with --force",
+                f"the log of {self._name(shard)} does not end with event {seq}, the event of its head",
+                f"run smidgen fsck --data {self.folder} for details; put the whole data folder back, or run"
+                " smidgen restore FILE --force",
             )
 
     def _name(self, shard: int) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from smidgen.errors import FOREIGN, SmidgenError
 from smidgen.service.errors import DatabaseFailed, NoData, StorageFailed
 from smidgen.service.storage import data_dir
-from smidgen.service.storage.crash_points import reach
+from smidgen.service.storage.crash_points import crash_point
 
 FILE = "smidgen.db"
 RESTORE = "restore a backup: smidgen restore FILE --force; until then, what can be read is safe with smidgen log export"
@@ -163,8 +163,8 @@ _DAMAGE = (
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
-def of_disk(error: BaseException) -> bool:
-    """Whether it is the disk or the file that refused, not a statement that was wrong."""
+def is_disk_error(error: BaseException) -> bool:
+    """Check whether it is the disk or the file that refused, not a statement that was wrong."""
     known = (sqlite3.OperationalError, sqlite3.DataError, UnicodeDecodeError, OSError)
     return isinstance(error, known) or type(error) is sqlite3.DatabaseError
 
@@ -177,13 +177,13 @@ def is_damage(error: BaseException) -> bool:
     return code & 0xFF in _DAMAGE
 
 
-def refusal(error: BaseException) -> StorageFailed:
+def storage_error(error: BaseException) -> StorageFailed:
     """The refusal of the disk, as callers are told."""
     if is_damage(error):
         return StorageFailed(f"the database {FILE} is damaged: {error}", RESTORE)
     said = error.strerror if isinstance(error, OSError) and error.strerror else error  # without the path of a file
     return StorageFailed(
-        f"the disk refused: {said}", "nothing of the request was done; free some space, then try again"
+        f"a write to the disk failed: {said}", "the request changed nothing; free disk space, then try again"
     )
 
 
@@ -194,7 +194,7 @@ def refuse_damaged(connection: sqlite3.Connection, error: BaseException | None) 
     try:
         ((found, *_), *_) = connection.execute("PRAGMA quick_check(1)").fetchall()
     except ERRORS as damage:
-        raise refusal(damage) from error
+        raise storage_error(damage) from error
     if found != "ok":
         raise StorageFailed(f"the database {FILE} is damaged: {' '.join(str(found).split())}", RESTORE) from error
 
@@ -206,13 +206,13 @@ def _refuse_open(folder: Path, what: str, error: BaseException) -> DatabaseFaile
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Tell what the disk refuses as a refusal of ours."""
     try:
         yield
     except ERRORS as error:
-        if of_disk(error):
-            raise refusal(error) from error
+        if is_disk_error(error):
+            raise storage_error(error) from error
         raise
 
 
@@ -234,7 +234,7 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
         connection = sqlite3.connect(folder / name, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection)
-            number = schema(connection)
+            number = schema_number(connection)
             refuse_other(number, folder)  # before anything is written to the file
             if number == 0:  # whoever made the folder may have been killed before its name was sure
                 data_dir.sync_folder(folder.resolve().parent)
@@ -253,7 +253,7 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
 def no_data(folder: Path) -> NoData:
     """Refuse a place where no service has written anything."""
     why = "" if folder.exists() else ": the folder does not exist"
-    return NoData(f"there is no database in {folder}{why}", "give the --data folder of a service")
+    return NoData(f"there is no database in {folder}{why}", "give the data folder of a service with --data")
 
 
 def connect_reading(folder: Path, access: str = "mode=ro") -> sqlite3.Connection:
@@ -275,7 +275,7 @@ def connect_reading(folder: Path, access: str = "mode=ro") -> sqlite3.Connection
         try:
             _prepare(connection)
             connection.execute("PRAGMA cache_size = -8192")  # there may be several
-            refuse_other(schema(connection), folder)
+            refuse_other(schema_number(connection), folder)
         except BaseException:
             connection.close()
             raise
@@ -284,7 +284,7 @@ def connect_reading(folder: Path, access: str = "mode=ro") -> sqlite3.Connection
     return connection
 
 
-def schema(connection: sqlite3.Connection) -> int:
+def schema_number(connection: sqlite3.Connection) -> int:
     """The number of the database's schema, 0 if it is new."""
     found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").fetchone()
     if found is None:
@@ -297,12 +297,12 @@ def refuse_other(number: int, folder: Path) -> None:
     """Refuse a database whose tables are not those of this smidgen."""
     if 0 < number < min(MIGRATIONS):
         raise StorageFailed(
-            f"the database in {folder} has schema {number}, of a build before the first release",
-            "give another --data folder: a new database is made there",
+            f"the database in {folder} has schema {number}, from a build before the first release",
+            "choose another --data; smidgen creates a new database there",
         )
     if number > NEWEST:
         raise StorageFailed(
-            f"the database has schema {number} and this smidgen knows {NEWEST}", "upgrade smidgen to open it"
+            f"the database has schema {number}, and this version of smidgen reads up to {NEWEST}", "upgrade smidgen"
         )
 
 
@@ -314,7 +314,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 def _migrate(connection: sqlite3.Connection) -> None:
     """Apply what is missing. A migration commits together with its own record, or not at all."""
-    done = schema(connection)
+    done = schema_number(connection)
     connection.execute(
         "CREATE TABLE IF NOT EXISTS migrations"
         " (version INTEGER PRIMARY KEY, what TEXT NOT NULL, at REAL NOT NULL) STRICT"
@@ -327,7 +327,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
             for statement in script.split(";"):
                 connection.execute(statement)
             connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (version, what, time.time()))
-            reach("migration")
+            crash_point("migration")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

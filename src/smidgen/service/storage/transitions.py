@@ -1,4 +1,4 @@
-"""What each event does to counts and decisions, for every store."""
+"""The effect of each event on counts and decisions, for every store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ from smidgen.service.log.events import (
     SIGNED,
     Event,
     Salts,
-    content,
-    link,
+    chain_digest,
+    content_digest,
     present_digest,
-    rewritten,
+    rewrite_event,
 )
-from smidgen.service.storage.crash_points import reach
-from smidgen.service.storage.records import Asked, Counts, DecisionRow, Expiry, Told, Verdict, again
+from smidgen.service.storage.crash_points import crash_point
+from smidgen.service.storage.records import (
+    Counts,
+    DecisionRow,
+    NewDecision,
+    NewExpiry,
+    NewFeedback,
+    WriteResult,
+    classify_repeat,
+)
 
 # What each event does to the counts and the decisions of its shard: the same rules for every store of the house.
 
@@ -29,7 +37,7 @@ from smidgen.service.storage.records import Asked, Counts, DecisionRow, Expiry, 
 Fields = tuple[int, str, int, float, str | None, str | None, int | None, bytes, bytes, bytes | None]
 
 
-class Verbs(ABC):
+class EventWriter(ABC):
     """The verbs that write events; a store says how rows are written.
 
     Attributes
@@ -59,44 +67,44 @@ class Verbs(ABC):
         call: tuple[str, bytes] | None = None,
     ) -> int:
         """Write an event that is about no decision; its number."""
-        counts = self._touched(shard)
+        counts = self._counts_to_change(shard)
         counts.version += changes
         made = counts.version if changes else None
-        counts.keys += key is not None and self._new(shard, key)
+        counts.keys += key is not None and self._is_new_key(shard, key)
         seq = self._append(shard, counts, type, at, body, key=key, made=made, version=version)
         if call is not None:
-            self._enter_call(shard, call[0], call[1], seq)
-        reach("event-appended")
+            self._insert_call(shard, call[0], call[1], seq)
+        crash_point("event-appended")
         return seq
 
-    def decided(self, shard: int, rows: Sequence[Asked]) -> int:
+    def write_decisions(self, shard: int, rows: Sequence[NewDecision]) -> int:
         """Write decisions, in order; the number of the first one's event."""
-        counts = self._touched(shard)
+        counts = self._counts_to_change(shard)
         first = counts.seq + 1
         for row in rows:
             counts.decisions += 1
             if row.key is None:
                 counts.number = row.number
             elif row.number == 1:
-                counts.keys += self._new(shard, row.key)
+                counts.keys += self._is_new_key(shard, row.key)
             seq = self._append(shard, counts, "decision", row.at, row.body, row.decision, row.key)
-            self._enter_decision(shard, seq, row)
-            reach("decision-appended")
+            self._insert_decision(shard, seq, row)
+            crash_point("decision-appended")
         return first
 
-    def answered(self, shard: int, rows: Sequence[Told]) -> list[Verdict]:
+    def write_feedback(self, shard: int, rows: Sequence[NewFeedback]) -> list[WriteResult]:
         """Write feedback, in order, where it is the first to its decision, and say what became of each."""
-        counts = self._touched(shard)
-        return [self._answer(shard, counts, row) for row in rows]
+        counts = self._counts_to_change(shard)
+        return [self._write_answer(shard, counts, row) for row in rows]
 
-    def _answer(self, shard: int, counts: Counts, row: Told) -> Verdict:
+    def _write_answer(self, shard: int, counts: Counts, row: NewFeedback) -> WriteResult:
         late, until = False, row.open_until if self._sole else None
         if until is None:
-            if (made := self._own(shard, row.decision)) is None:
-                return Verdict("unknown", None, counts.version)
+            if (made := self._decision_in(shard, row.decision)) is None:
+                return WriteResult("unknown", None, counts.version)
             late, until = made.feedback_seq is not None, made.expires_at
-            if late and (known := again(made, row.hash)) is not None:
-                return Verdict(known, None, counts.version)
+            if late and (known := classify_repeat(made, row.hash)) is not None:
+                return WriteResult(known, None, counts.version)
         learnt = not late and row.at <= until
         counts.answered += 1
         counts.version += learnt
@@ -104,79 +112,81 @@ class Verbs(ABC):
         version = counts.version if learnt else None
         seq = self._append(shard, counts, "feedback", row.at, row.body, row.decision, row.key, version)
         if late:
-            self._note(row.decision, late_hash=row.hash)
+            self._update_decision(row.decision, late_hash=row.hash)
         else:
-            self._close(row, seq, row.hash, version)
-            reach("feedback-appended")
-        return Verdict("learnt" if learnt else "late", seq, counts.version)
+            self._close_decision(row, seq, row.hash, version)
+            crash_point("feedback-appended")
+        return WriteResult("learnt" if learnt else "late", seq, counts.version)
 
-    def expired(self, shard: int, rows: Sequence[Expiry]) -> list[Verdict]:
+    def write_expiries(self, shard: int, rows: Sequence[NewExpiry]) -> list[WriteResult]:
         """Write that windows closed without feedback, where that is so and still to be learnt."""
-        counts = self._touched(shard)
-        return [self._expire(shard, counts, row) for row in rows]
+        counts = self._counts_to_change(shard)
+        return [self._write_expiry(shard, counts, row) for row in rows]
 
-    def _expire(self, shard: int, counts: Counts, row: Expiry) -> Verdict:
-        made = self._own(shard, row.decision)
+    def _write_expiry(self, shard: int, counts: Counts, row: NewExpiry) -> WriteResult:
+        made = self._decision_in(shard, row.decision)
         if made is None:
-            return Verdict("unknown", None, counts.version)
-        if not made.due or row.at <= made.expires_at:
-            return Verdict("duplicate", None, counts.version)
+            return WriteResult("unknown", None, counts.version)
+        if not made.is_due or row.at <= made.expires_at:
+            return WriteResult("duplicate", None, counts.version)
         counts.version += not row.refused
         version = None if row.refused else counts.version
         seq = self._append(shard, counts, "expired", row.at, row.body, row.decision, row.key, version)
-        self._close(row, seq, None, version)
-        reach("expiry-appended")
-        return Verdict("late" if row.refused else "learnt", seq, counts.version)
+        self._close_decision(row, seq, None, version)
+        crash_point("expiry-appended")
+        return WriteResult("late" if row.refused else "learnt", seq, counts.version)
 
-    def taught(self, shard: int, row: Told) -> Verdict:
+    def write_follower_update(self, shard: int, row: NewFeedback) -> WriteResult:
         """Write that a decision beside another was taught what came of that one, if it is open; this closes it."""
-        counts, made = self._touched(shard), self._own(shard, row.decision)
+        counts, made = self._counts_to_change(shard), self._decision_in(shard, row.decision)
         if made is None or made.beside is None:
-            return Verdict("unknown", None, counts.version)
+            return WriteResult("unknown", None, counts.version)
         if made.feedback_seq is not None:
-            return Verdict("duplicate", None, counts.version)
-        verdict = self._learnt(shard, counts, "taught", row.at, row.body, row.decision, row.key)
-        self._note(row.decision, feedback_seq=counts.seq, feedback_hash=row.hash, version=counts.version)
-        reach("lesson-appended")
+            return WriteResult("duplicate", None, counts.version)
+        verdict = self._append_change(shard, counts, "taught", row.at, row.body, row.decision, row.key)
+        self._update_decision(row.decision, feedback_seq=counts.seq, feedback_hash=row.hash, version=counts.version)
+        crash_point("lesson-appended")
         return verdict
 
-    def shown(self, shard: int, decision: str, at: float, key: str | None) -> bool | None:
+    def mark_shown(self, shard: int, decision: str, at: float, key: str | None) -> bool | None:
         """Let a decision count; False if it does already, None if its window is over or it is not of this shard."""
-        made = self._own(shard, decision)
+        made = self._decision_in(shard, decision)
         if made is None:
             return None
         if made.shown:
             return False
         if at > made.expires_at:
             return None
-        self._append(shard, self._touched(shard), "shown", at, None, decision, key)
-        self._note(decision, shown=True)
-        reach("showing-appended")
+        self._append(shard, self._counts_to_change(shard), "shown", at, None, decision, key)
+        self._update_decision(decision, shown=True)
+        crash_point("showing-appended")
         return True
 
-    def retracted(self, shard: int, decision: str, at: float, key: str | None) -> Verdict:
+    def write_retraction(self, shard: int, decision: str, at: float, key: str | None) -> WriteResult:
         """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was.
 
         Silence that was taken back is not learnt a second time.
         """
-        counts, made = self._touched(shard), self._own(shard, decision)
+        counts, made = self._counts_to_change(shard), self._decision_in(shard, decision)
         if made is None or made.version is None:
-            return Verdict("unknown", None, counts.version)
+            return WriteResult("unknown", None, counts.version)
         counts.answered -= made.answered
-        verdict = self._learnt(shard, counts, "retracted", at, _told(version=made.version, columns=KEPT), decision, key)
+        verdict = self._append_change(
+            shard, counts, "retracted", at, _feedback_body(version=made.version, columns=KEPT), decision, key
+        )
         gone = ("feedback_seq", "feedback_hash", "version", "measure", "position", "late_hash")
-        self._note(decision, **dict.fromkeys(gone), waits=made.waits and made.status != "expired")
-        reach("retraction-appended")
+        self._update_decision(decision, **dict.fromkeys(gone), waits=made.waits and made.status != "expired")
+        crash_point("retraction-appended")
         return verdict
 
-    def rolled_back(self, shard: int, version: int, at: float) -> Verdict:
+    def write_rollback(self, shard: int, version: int, at: float) -> WriteResult:
         """Go back to what was learnt at a version: the answers after it stay in the log, and are not measured."""
-        counts = self._touched(shard)
+        counts = self._counts_to_change(shard)
         if not 0 <= version <= counts.version:
-            return Verdict("unknown", None, counts.version)
-        verdict = self._learnt(shard, counts, "rolled_back", at, _told(version=version, columns=KEPT))
-        self._unmeasure(shard, version)
-        reach("rollback-appended")
+            return WriteResult("unknown", None, counts.version)
+        verdict = self._append_change(shard, counts, "rolled_back", at, _feedback_body(version=version, columns=KEPT))
+        self._clear_measures(shard, version)
+        crash_point("rollback-appended")
         return verdict
 
     def forget(
@@ -186,36 +196,36 @@ class Verbs(ABC):
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
-    ) -> tuple[int, Verdict]:
+    ) -> tuple[int, WriteResult]:
         """Erase the events of a key, and let events of others say something else (`Store.forget`)."""
-        counts = self._touched(shard)
-        events, decisions, answered, late = self._leave_key(shard, key)
+        counts = self._counts_to_change(shard)
+        events, decisions, answered, late = self._delete_key(shard, key)
         counts.decisions -= decisions
         counts.answered -= answered
         counts.late -= late
         counts.keys -= events > 0
         told: dict[str, Any] = {"events": events} if places is None else {"events": events, "places": places}
         if rewrites:
-            changed = [self._rewritten(shard, seq, rewrites[seq]) for seq in sorted(rewrites)]
-            self._enter_again(shard, changed)
+            changed = [self._rewrite(shard, seq, rewrites[seq]) for seq in sorted(rewrites)]
+            self._replace_events(shard, changed)
             digests = b"".join(map(present_digest, changed))
             told |= {"rewritten": [event.seq for event in changed], "digests": digests}
-            reach("events-rewritten")
-        verdict = self._learnt(shard, counts, ERASED, at, _told(**told))
-        reach("forgetting-appended")
+            crash_point("events-rewritten")
+        verdict = self._append_change(shard, counts, ERASED, at, _feedback_body(**told))
+        crash_point("forgetting-appended")
         return events, verdict
 
-    def _rewritten(self, shard: int, seq: int, body: bytes) -> Event:
+    def _rewrite(self, shard: int, seq: int, body: bytes) -> Event:
         """An event that says something else."""
         if (event := self.event(shard, seq)) is None or event.salt is None:
             raise KeyError(f"there is no event {seq} in shard {shard}")
-        return rewritten(event, body, self._salts.next())
+        return rewrite_event(event, body, self._salts.next())
 
-    def _own(self, shard: int, decision: str) -> DecisionRow | None:
+    def _decision_in(self, shard: int, decision: str) -> DecisionRow | None:
         made = self.decision(decision)
         return made if made is not None and made.shard == shard else None
 
-    def _learnt(
+    def _append_change(
         self,
         shard: int,
         counts: Counts,
@@ -224,11 +234,11 @@ class Verbs(ABC):
         body: bytes,
         decision: str | None = None,
         key: str | None = None,
-    ) -> Verdict:
+    ) -> WriteResult:
         """Write an event that changes weights."""
         counts.version += 1
         seq = self._append(shard, counts, type, at, body, decision, key, counts.version)
-        return Verdict("learnt", seq, counts.version)
+        return WriteResult("learnt", seq, counts.version)
 
     def _append(
         self,
@@ -243,11 +253,11 @@ class Verbs(ABC):
         version: int = 1,
     ) -> int:
         if self.author is not None and type in SIGNED:
-            body = _told(**(msgspec.msgpack.decode(body) if body else {}), **{AUTHOR: self.author})
+            body = _feedback_body(**(msgspec.msgpack.decode(body) if body else {}), **{AUTHOR: self.author})
         salt, seq = self._salts.next(), counts.seq + 1
-        chain = link(counts.chain, seq, content(salt, type, version, at, decision, key, body))
+        chain = chain_digest(counts.chain, seq, content_digest(salt, type, version, at, decision, key, body))
         counts.seq, counts.chain = seq, chain
-        self._enter(shard, counts, (seq, type, version, at, decision, key, made, salt, chain, body))
+        self._insert_event(shard, counts, (seq, type, version, at, decision, key, made, salt, chain, body))
         return seq
 
     # What a store gives
@@ -261,54 +271,54 @@ class Verbs(ABC):
         """One event."""
 
     @abstractmethod
-    def _enter_again(self, shard: int, events: Sequence[Event]) -> None:
+    def _replace_events(self, shard: int, events: Sequence[Event]) -> None:
         """Put events with other bodies in the places of themselves; the states of their keys go."""
 
     @abstractmethod
-    def _touched(self, shard: int) -> Counts:
+    def _counts_to_change(self, shard: int) -> Counts:
         """The counts of a shard, about to be changed into those after an event."""
 
     @abstractmethod
-    def _new(self, shard: int, key: str) -> bool:
-        """Whether nothing has been said of a key."""
+    def _is_new_key(self, shard: int, key: str) -> bool:
+        """Check whether nothing has been said of a key."""
 
     @abstractmethod
-    def _enter(self, shard: int, counts: Counts, event: Fields) -> None:
+    def _insert_event(self, shard: int, counts: Counts, event: Fields) -> None:
         """Write an event, after which the counts are these."""
 
     @abstractmethod
-    def _enter_decision(self, shard: int, seq: int, row: Asked) -> None:
+    def _insert_decision(self, shard: int, seq: int, row: NewDecision) -> None:
         """Write the row of a decision."""
 
     @abstractmethod
-    def _enter_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
+    def _insert_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
         """Write that an event was a call of this id; an id is entered once."""
 
     @abstractmethod
-    def _close(self, row: Told | Expiry, seq: int, hash: bytes | None, version: int | None) -> None:
+    def _close_decision(self, row: NewFeedback | NewExpiry, seq: int, hash: bytes | None, version: int | None) -> None:
         """Note what a decision came to, that was open."""
 
     @abstractmethod
-    def _note(self, decision: str, **changed: Any) -> None:
+    def _update_decision(self, decision: str, **changed: Any) -> None:
         """Change the row of a decision."""
 
     @abstractmethod
-    def _unmeasure(self, shard: int, version: int) -> None:
+    def _clear_measures(self, shard: int, version: int) -> None:
         """Let the answers after a version not be measured."""
 
     @abstractmethod
-    def _leave_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
+    def _delete_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
         """Erase what is kept of a key; how many events, and decisions, of these answered, and late."""
 
 
-def _told(**what: Any) -> bytes:
+def _feedback_body(**what: Any) -> bytes:
     return msgspec.msgpack.encode(what)
 
 
 # The counts of shards while they are written to: kept per batch and per command, so that either can be undone.
 
 
-class Counting:
+class LiveCounts:
     """Live counts by shard. An undo puts the old values back into the very objects that others hold."""
 
     def __init__(self) -> None:
@@ -320,17 +330,17 @@ class Counting:
         """The counts of a shard, if they are here."""
         return self._live.get(shard)
 
-    def enter(self, shard: int, counts: Counts, *, new: bool = False) -> None:
+    def add(self, shard: int, counts: Counts, *, new: bool = False) -> None:
         """Hold a shard's counts; a new shard is gone again when it is undone."""
         self._live[shard] = counts
         if new:
             self._open().setdefault(shard, None)
 
-    def renew(self, shard: int, counts: Counts) -> Counts:
+    def replace(self, shard: int, counts: Counts) -> Counts:
         """Others have moved a shard: put its counts into the object that is held."""
         live = self._live.setdefault(shard, counts)
         if live is not counts:
-            put(counts, live)
+            copy_counts(counts, live)
         return live
 
     def touch(self, shard: int) -> None:
@@ -339,11 +349,11 @@ class Counting:
         if shard not in held:
             held[shard] = msgspec.structs.replace(self._live[shard])
 
-    def moved(self) -> dict[int, Counts]:
+    def changed(self) -> dict[int, Counts]:
         """The counts that changed in the batch."""
         return {shard: self._live[shard] for shard in self._batch if shard in self._live}
 
-    def mark(self) -> None:
+    def savepoint(self) -> None:
         """A command begins."""
         self._command = {}
 
@@ -353,18 +363,18 @@ class Counting:
             self._batch.setdefault(shard, before)
         self._command = None
 
-    def back(self) -> None:
+    def rollback_to_savepoint(self) -> None:
         """Undo the command."""
         self._undo(self._command or {})
         self._command = None
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         """The batch is committed."""
         self._batch.clear()
 
-    def restore(self) -> None:
+    def rollback(self) -> None:
         """Undo the batch."""
-        self.back()
+        self.rollback_to_savepoint()
         self._undo(self._batch)
         self._batch.clear()
 
@@ -376,10 +386,10 @@ class Counting:
             if before is None:
                 self._live.pop(shard, None)
                 continue
-            put(before, self._live[shard])
+            copy_counts(before, self._live[shard])
 
 
-def put(of: Counts, to: Counts) -> None:
+def copy_counts(of: Counts, to: Counts) -> None:
     """Give counts the values of others."""
     for name, value in msgspec.structs.asdict(of).items():
         setattr(to, name, value)

@@ -1,0 +1,268 @@
+"""Rewards by candidate and by segment.
+
+Which candidate earned how much, and for whom: from the latest decisions of a model's log, at most `LATEST` of them and
+`BYTES` bytes. A decision counts once it is closed: answered, or its window is over. One without feedback counts as in
+the quality figure. What was decided for a shadow, or not shown yet, does not count.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from smidgen.decision import Decision
+from smidgen.errors import SmidgenError
+from smidgen.evaluate.lift import looks_note
+from smidgen.features import Encoded
+from smidgen.learners import Feedback
+from smidgen.service.engine.description import span_of
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.log_reader import EventLog
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.errors import Impossible
+from smidgen.service.log.events import Event, stamp
+from smidgen.service.loops.estimates import bounded_mean, mean_of
+from smidgen.service.schemas import CandidateRow, CandidatesReply, MeanReply, SegmentRow, SegmentsReply
+from smidgen.service.storage.protocol import StoreReader
+from smidgen.service.storage.records import Outcome
+
+#: How many of the latest decisions are read, and how many bytes of them.
+LATEST, BYTES = 5_000, 16 << 20
+#: How many are read together.
+TOGETHER = 250
+#: How many candidates, or segments, are listed at most: those with the most decisions.
+MOST = 1_000
+#: A trend needs this many closed decisions.
+TREND_AFTER = 20
+#: The fields of replies that say what was shown, by loop.
+_SHOWN = ("choice", "label", "forward", "ranking")
+
+
+class Shown(NamedTuple):
+    """A decision as far as breakdowns need it.
+
+    Attributes
+    ----------
+    at
+        Seconds since 1970.
+    what
+        The id of what was shown: of a ranking, its first item.
+    value
+        What came of it; None while it is open, or if that is not known.
+    explored, ids, decision
+        Whether it was no best guess, the ids of the candidates, and the learner's record.
+    """
+
+    at: float
+    what: str
+    value: float | None
+    explored: bool
+    ids: Sequence[Any]
+    decision: Decision
+
+
+def latest(reading: StoreReader, model: ServedModel, now: float, most: int = LATEST) -> list[Shown]:
+    """Read the latest decisions of a model that anybody saw, oldest first."""
+    found: list[Shown] = []
+    for part in model.parts:
+        found += _of_shard(reading, part, now, -(-most // len(model.parts)), BYTES // len(model.parts))
+    found.sort(key=lambda each: each.at)
+    return found
+
+
+def _of_shard(reading: StoreReader, model: ServedModel, now: float, most: int, room: int) -> Iterator[Shown]:
+    log, loop = EventLog(reading), model.blueprint.loop
+    worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
+    rows = [Outcome(*each) for each in reading.query("lately", model.shard, limit=most)]
+    for begin in range(0, len(rows), TOGETHER):
+        some: list[tuple[Outcome, Event]] = []
+        for row in rows[begin : begin + TOGETHER]:
+            event = reading.event(model.shard, row.seq)
+            if event is not None and event.type == "decision":  # not erased meanwhile
+                some.append((row, event))
+                room -= len(event.body or b"")
+        if room < 0 and begin:
+            return
+        try:
+            made = log.decode_decisions(model, [event for _, event in some])
+        except SmidgenError:  # of settings that are not known any more
+            continue
+        for (row, event), (body, decision) in zip(some, made, strict=True):
+            ids = list(body.ids)
+            what = _what(model.blueprint_at(event.seq).loop.answer(decision, ids))
+            if what is None:
+                continue
+            closed = row.feedback_seq is not None or row.expires_at < now
+            value = worst if closed and row.measure is None and row.is_unanswered and row.is_forwarded else row.measure
+            yield Shown(row.at, what, value, bool(row.explored), ids, decision)
+
+
+def _what(reply: Mapping[str, Any]) -> str | None:
+    field = next((name for name in _SHOWN if name in reply), None)
+    if field is None:
+        return None
+    if field == "forward":
+        return "forwarded" if reply[field] else "dropped"
+    if field == "ranking":
+        return str(reply[field][0]) if reply[field] else None
+    return str(reply[field])
+
+
+def refuse_others(model: ServedModel) -> None:
+    """Refuse loops in which nothing is shown that has an id."""
+    if Feedback.LOSS in model.blueprint.loop.kinds.values() or model.blueprint.loop.takes_texts:
+        loop = model.blueprint.body.loop
+        raise Impossible(
+            f"models of the loop {loop} have no candidates", "ask this of a choose, rank, label or filter model"
+        )
+
+
+def by_candidate(reading: StoreReader, model: ServedModel, now: float) -> CandidatesReply:
+    """Return what each candidate, label or answer of a filter earned, the most shown first."""
+    refuse_others(model)
+    with reading.snapshot():
+        rows = latest(reading, model, now)
+    grouped: defaultdict[str, list[Shown]] = defaultdict(list)
+    for row in rows:
+        grouped[row.what].append(row)
+    span = span_of(model.blueprint.loop)
+    order = sorted(grouped, key=lambda what: (-len(grouped[what]), what))[:MOST]
+    found = [
+        CandidateRow(
+            id=what,
+            shown=len(grouped[what]),
+            share=len(grouped[what]) / len(rows),
+            reward=estimate(_values(grouped[what]), span),
+            trend=_trend(_values(grouped[what])),
+            last_shown=stamp(grouped[what][-1].at),
+        )
+        for what in order
+    ]
+    return CandidatesReply(of=len(rows), candidates=found)
+
+
+def _values(rows: Sequence[Shown]) -> list[float]:
+    return [row.value for row in rows if row.value is not None]
+
+
+def _trend(values: Sequence[float]) -> float | None:
+    """Return the mean of the later half minus that of the earlier half."""
+    if len(values) < TREND_AFTER:
+        return None
+    half = len(values) // 2
+    return float(np.mean(values[half:]) - np.mean(values[:half]))
+
+
+def estimate(values: Sequence[float], span: tuple[float, float] | None) -> MeanReply:
+    """Return a mean with an interval that holds however often you look, within the range of the reward."""
+    if span is None or not values:
+        value, low, high = mean_of(list(values), span)
+        return MeanReply(value=value, low=low, high=high, n=len(values))
+    found = bounded_mean("", np.array(values), *span)
+    return MeanReply(value=found.value, low=found.low, high=found.high, n=found.of)
+
+
+def names_of(engine: Engine, model: ServedModel) -> dict[int, str]:
+    """Return the names of the columns of a model's records, by column. Runs where the engine does."""
+    refuse_others(model)
+    shared = model.blueprint.shared.names
+    if model.blueprint.features is None or (model.keyed and not shared) or len(model.parts) > 1:
+        raise Impossible(
+            "segments need one table of names",
+            'they are for models that take records, without keys (leave "features" out)',
+        )
+    table = engine.learners.table(model, model.blueprint.learner("") if model.keyed else _learner(engine, model))
+    return {} if table is None else dict(table.named_columns())
+
+
+def _learner(engine: Engine, model: ServedModel) -> Any:
+    return engine.learners.get(model, None).learner
+
+
+def by_segment(
+    reading: StoreReader, model: ServedModel, by: str, names: Mapping[int, str], now: float
+) -> SegmentsReply:
+    """Return what decisions earned by the value of a field of their records, the most frequent first.
+
+    Parameters
+    ----------
+    by
+        The field: ``context.device`` of candidates' contexts, ``device`` of records to be labelled or filtered.
+    names
+        The names of columns (`names_of`).
+    """
+    with reading.snapshot():
+        rows = latest(reading, model, now)
+    named = {column: name.removeprefix(f"{by}=") for column, name in names.items() if _is_value(name, by)}
+    grouped: defaultdict[str, list[Shown]] = defaultdict(list)
+    for row in rows:
+        for value in _segments(row.decision, by, named):
+            grouped[value].append(row)
+    if not grouped:
+        _refuse_field(by, names)
+    span = span_of(model.blueprint.loop)
+    order = sorted(grouped, key=lambda value: (-len(grouped[value]), value))[:MOST]
+    found = [
+        SegmentRow(
+            value=value, decisions=len(grouped[value]), reward=estimate(_values(grouped[value]), span), lift=None
+        )
+        for value in order
+    ]
+    return SegmentsReply(by=by, segments=found, note=looks_note(len(found)))
+
+
+def _is_value(name: str, by: str) -> bool:
+    return name.startswith(f"{by}=") and " × " not in name
+
+
+def _segments(decision: Decision, by: str, named: Mapping[int, str]) -> set[str]:
+    """Return the values that a field had: one of a category, several of a set."""
+    context = decision.context
+    if not isinstance(context, Encoded):
+        return set()
+    known = {named[column] for column in np.unique(context.indices).tolist() if column in named}
+    return known | {name.removeprefix(f"{by}=") for name in context.names if _is_value(name, by)}
+
+
+def _refuse_field(by: str, names: Mapping[int, str]) -> None:
+    plain = [name for name in names.values() if " × " not in name]
+    if by in plain:
+        raise Impossible(
+            f"by is {by!r}, which is a number", 'segments are by category: send it as a text, e.g. "30-39"'
+        )
+    fields = sorted({name.partition("=")[0] for name in plain if "=" in name})
+    hint = f"choose among {', '.join(fields[:20])}" if fields else "no decision has had a category yet"
+    raise Impossible(f"by is {by!r}, and no decision has such a field", hint)
+
+
+class Offers(NamedTuple):
+    """Closed decisions that offered the same candidates, with propensities, oldest first."""
+
+    ids: tuple[str, ...]
+    rewards: list[float]
+    propensities: list[float]
+    actions: list[int]
+    explored: list[bool]
+
+
+def same_offers(rows: Sequence[Shown], span: tuple[float, float]) -> Offers | None:
+    """Return those of the decisions that offered the most frequent set of candidates; rewards are scaled to [0, 1]."""
+    sets = Counter(tuple(sorted(map(str, row.ids))) for row in rows if row.ids)
+    if not sets:
+        return None
+    ids = max(sets, key=lambda each: sets[each])
+    place = {id: i for i, id in enumerate(ids)}
+    low, high = span
+    found = Offers(ids, [], [], [], [])
+    for row in rows:
+        p = row.decision.propensity
+        if row.value is None or p is None or tuple(sorted(map(str, row.ids))) != ids or row.what not in place:
+            continue
+        found.rewards.append(min(1.0, max(0.0, (row.value - low) / (high - low))))
+        found.propensities.append(p)
+        found.actions.append(place[row.what])
+        found.explored.append(row.explored)
+    return found

@@ -1,0 +1,358 @@
+"""Bodies of decisions, examples and feedback.
+
+What a request for a decision and its feedback hold depends on the loop: the loops' own modules
+say it (`smidgen.service.loops`), and what is read is put together from them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from smidgen.service.schemas.common import AT_ONCE, CANDIDATES, ROWS, AnyId, ErrorDetail, Id, Message, Numbers, Record
+
+# What there is to rank or to choose from.
+
+
+class Candidate(Message):
+    """One of the things to rank or to choose from.
+
+    Attributes
+    ----------
+    id
+        Its id, answered as it was sent: a string or a whole number.
+    features
+        Its features: a record (an object), or numbers in the order of the model's `features`. Left out: the id
+        is all that is known.
+    """
+
+    id: AnyId
+    features: Numbers | Record | None = None
+
+
+class Variant(Candidate, kw_only=True):
+    """A candidate that a model keeps: one of the variants of a flag, with the value that the flag then has.
+
+    Attributes
+    ----------
+    value
+        The value that a feature flag has when this variant is chosen.
+    """
+
+    value: Any = UNSET
+
+
+class Compact(Message):
+    """A matrix of float32 numbers, little-endian, row by row, in base64.
+
+    Attributes
+    ----------
+    shape
+        Number of rows and number of columns.
+    f32
+        The numbers: little-endian float32, row by row, in base64.
+    """
+
+    shape: tuple[Annotated[int, Meta(ge=1, le=ROWS)], Annotated[int, Meta(ge=1)]]
+    f32: bytes
+
+
+class CompactCandidates(Message):
+    """Candidates whose features come as one matrix.
+
+    Attributes
+    ----------
+    ids
+        The candidates' ids, one for each row.
+    features
+        The candidates' features, one row each.
+    """
+
+    ids: Annotated[list[AnyId], Meta(min_length=1, max_length=CANDIDATES)]
+    features: Compact
+
+
+# A decision: asked for, shown, told from beginning to end.
+
+
+class DecisionBody(Message):
+    """A request for a decision: what it has in every loop.
+
+    ``chosen`` is what the app has chosen itself: that is answered, and the model is taught it.
+
+    Attributes
+    ----------
+    id
+        Idempotency id: the same id and body give the same decision again; another body is a conflict.
+    key
+        Keyed models: the user (or other key) whose learner decides.
+    activate
+        false: the decision counts only after `POST /v1/decisions/{id}/shown`.
+    chosen
+        The answer that the app has chosen itself. It is returned as the decision, and the model is taught it.
+    """
+
+    id: Id | None = None
+    key: Id | None = None
+    activate: bool = True
+    chosen: AnyId | bool | Annotated[list[AnyId], Meta(min_length=1, max_length=CANDIDATES)] | None = None
+
+
+class BatchBody(Message):
+    """Several requests at once, or, where a request is one row of features, a matrix: a decision for each row.
+
+    Beside a matrix, ``id`` makes the call safe to repeat: row i has the id ``"{id}.{i}"``, counted from 0.
+
+    Attributes
+    ----------
+    id
+        Idempotency id of a batch of rows: row i (from 0) gets the id `{id}.{i}`.
+    decisions
+        The requests, each as in a single call.
+    features
+        A matrix in place of `decisions`: each row is one decision.
+    key
+        Keyed models, with `features`: the key of all rows.
+    """
+
+    id: Annotated[str, Meta(min_length=1, max_length=190)] | None = None
+    decisions: Annotated[list[DecisionBody], AT_ONCE] | None = None
+    features: Compact | None = None
+    key: Id | None = None
+
+
+class ShownReply(Struct, kw_only=True):
+    """Whether the decision counts now, has counted before, or is too old.
+
+    Attributes
+    ----------
+    status
+        shown: it counts now; duplicate: it counted before; late: its feedback window is over.
+    """
+
+    status: Literal["shown", "duplicate", "late"]
+
+
+class Contributions(Struct, kw_only=True):
+    """What each feature adds to the answer's score, strongest first, under the weights of a version.
+
+    Attributes
+    ----------
+    version
+        The model version whose weights were used.
+    items
+        Pairs of a feature's name and what it adds to the score, strongest first.
+    """
+
+    version: int
+    items: list[tuple[str, float]]
+
+
+class Story(Struct, kw_only=True):
+    """A decision from beginning to end.
+
+    ``why_not`` says why nothing is learnt of it: no feedback yet, late feedback, feedback that was retracted
+    (``retracted_at`` says when), or a rollback beyond ``learnt_version``.
+
+    Attributes
+    ----------
+    decision
+        The decision's id.
+    model
+        The model that decided.
+    key
+        The key that it was made for, or null.
+    made_at
+        When it was made (ISO 8601, UTC).
+    expires_at
+        When its feedback window ends.
+    shown
+        The answer, as it was returned.
+    feedback
+        The feedback that was received, or null.
+    feedback_at
+        When the feedback was received, or null.
+    learnt_version
+        The model version that the feedback made, or null.
+    why_not
+        Why nothing was learned from it, or null.
+    retracted_at
+        When its feedback was retracted, or null.
+    contributions
+        What each feature adds to the answer's score under the present weights; null if the model has none.
+    """
+
+    decision: str
+    model: str
+    key: str | None
+    made_at: str
+    expires_at: str
+    shown: dict[str, Any]
+    feedback: dict[str, Any] | None
+    feedback_at: str | None
+    learnt_version: int | None
+    why_not: str | None
+    retracted_at: str | None = None
+    contributions: Contributions | None = None
+
+
+# Examples to teach.
+
+
+class ExampleBody(DecisionBody, kw_only=True):
+    """What a request holds, with the answer that is known to be right.
+
+    Attributes
+    ----------
+    answer
+        The known answer: the right label, the relevance, the best candidates in order, the final text, or
+        `{"choice": id, "reward": number}`.
+    """
+
+    answer: Any
+
+
+class ExamplesBody(Message, kw_only=True):
+    """Examples to teach a model, or one of its keys; with an ``id`` the call is safe to repeat.
+
+    Attributes
+    ----------
+    id
+        Idempotency id: the same id and body teach once.
+    key
+        Keyed models: whose learner is taught.
+    examples
+        The examples, taught in this order.
+    """
+
+    id: Id | None = None
+    key: Id | None = None
+    examples: Annotated[list[ExampleBody], AT_ONCE]
+
+
+class TaughtReply(Struct, kw_only=True):
+    """How many examples were taught, and the model's version; if it has several shards, that of this one.
+
+    Attributes
+    ----------
+    taught
+        How many examples were taught.
+    model_version
+        The model's version after this call.
+    shard
+        The shard that the version belongs to, of a model with several shards.
+    """
+
+    taught: int
+    model_version: int
+    shard: int | UnsetType = UNSET
+
+
+# What people did, and what became of it.
+
+
+class FeedbackBody(Message):
+    """What the user did: one of the fields that the loop has."""
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were sent, but for the decision that they are about."""
+        return {
+            name: value
+            for name in self.__struct_fields__
+            if (value := getattr(self, name)) is not UNSET and name != "decision"
+        }
+
+
+class SeveralBody(Message, kw_only=True):
+    """Feedback on many decisions.
+
+    Attributes
+    ----------
+    feedback
+        Feedback on decisions, learned in this order.
+    """
+
+    feedback: Annotated[list[FeedbackBody], AT_ONCE]
+
+
+class FeedbackReply(Struct, kw_only=True):
+    """What became of the feedback; of a model with several shards, ``shard`` says whose version it is.
+
+    Attributes
+    ----------
+    status
+        learnt: the model took a step; duplicate: the same feedback was received before; late: stored after the
+        window, not learned.
+    model_version
+        The model's version after this call.
+    shard
+        The shard that the version belongs to, of a model with several shards.
+    """
+
+    status: Literal["learnt", "duplicate", "late"]
+    model_version: int
+    shard: int | UnsetType = UNSET
+
+
+class SeveralReply(Struct, kw_only=True):
+    """What became of each feedback, in order: as if it had come alone, or why it was refused.
+
+    Attributes
+    ----------
+    results
+        One entry for each feedback: its status, or its error.
+    """
+
+    results: list[Any]
+
+
+class UbiResult(Struct, kw_only=True, omit_defaults=True):
+    """What became of the clicks on a decision.
+
+    ``answered`` says that it has an answer already: the clicks that came first count. ``error`` says why they were
+    refused.
+
+    Attributes
+    ----------
+    decision
+        The decision that was clicked.
+    clicked
+        The clicked candidates, in order.
+    status
+        What became of the clicks, or null.
+    model_version
+        The model's version, or null.
+    error
+        Why the clicks were refused, or null.
+    """
+
+    decision: str
+    clicked: list[str | int]
+    status: Literal["learnt", "duplicate", "late", "answered"] | None = None
+    model_version: int | None = None
+    error: ErrorDetail | None = None
+
+
+class UbiReply(Struct, kw_only=True):
+    """What became of UBI events: of the clicks on lists of ours, and how many others there were.
+
+    ``passed_over`` are events that are no clicks on a result, ``unknown`` clicks in searches that are no decisions
+    here, ``elsewhere`` clicks on what was not among the candidates.
+
+    Attributes
+    ----------
+    results
+        One entry for each decision.
+    passed_over
+        Events that are not clicks on a result.
+    unknown
+        Clicks whose query_id is no decision.
+    elsewhere
+        Clicks on decisions that the token does not cover.
+    """
+
+    results: list[UbiResult]
+    passed_over: int
+    unknown: int
+    elsewhere: int

@@ -1,0 +1,700 @@
+"""Bodies of models: settings, what of them may change, their past, and tokens."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from smidgen.service.schemas.common import CANDIDATES, LABELS, SHARDS, Age, Id, Message, Name, Seconds, Share
+from smidgen.service.schemas.decisions import Variant
+from smidgen.service.schemas.reports import Agreement, BestReply, ExaminationReply, PerturbationReply, Quality
+
+# A model's past: undone, folded, forgotten.
+
+
+class RollbackBody(Message, kw_only=True):
+    """The version to go back to, or the moment: ISO 8601 with a zone, or seconds since 1970.
+
+    A model with several shards, each of which counts versions of its own, takes a moment only.
+
+    Attributes
+    ----------
+    version
+        The version to go back to.
+    time
+        The moment to go back to: ISO 8601 with a zone, or seconds since 1970.
+    """
+
+    version: Annotated[int, Meta(ge=0)] | None = None
+    time: Annotated[datetime, Meta(tz=True)] | Annotated[float, Meta(ge=0, le=1e11)] | None = None
+
+    @property
+    def then(self) -> float | None:
+        """The moment in seconds since 1970."""
+        return self.time.timestamp() if isinstance(self.time, datetime) else self.time
+
+
+class ShardUndone(Struct, kw_only=True):
+    """Of a shard: the version that it went back to, and the version that this made.
+
+    Attributes
+    ----------
+    to
+        The version that the shard went back to.
+    model_version
+        The version that this made.
+    """
+
+    to: int
+    model_version: int
+
+
+class UndoneReply(Struct, kw_only=True):
+    """The version that the undoing made.
+
+    Of a rollback to a moment, ``to`` is the version that was in force then. Of a model with several shards,
+    ``model_version`` is the sum over its shards, and ``shards`` tells of each; of a retraction, it is that of the
+    decision's ``shard``.
+
+    Attributes
+    ----------
+    model_version
+        The version that this made.
+    to
+        Rollback to a moment: the version in force then.
+    shard
+        The shard that the version belongs to, of a model with several shards.
+    shards
+        Rollback of several shards: one entry each.
+    """
+
+    model_version: int
+    to: int | UnsetType = UNSET
+    shard: int | UnsetType = UNSET
+    shards: list[ShardUndone] | UnsetType = UNSET
+
+
+class UndoingReply(Struct, kw_only=True):
+    """Work on the model's past that is done aside: how much of how much is done; ``of`` is 0 while nobody knows.
+
+    Attributes
+    ----------
+    what
+        The work in progress.
+    done
+        Events processed.
+    of
+        Events to process; 0 while the number is not known.
+    """
+
+    what: Literal["rollback", "retract", "forget", "retain"]
+    done: int
+    of: int
+
+
+class RetainBody(Message, kw_only=True):
+    """How old an event must be, in seconds, to be folded into the base state and erased.
+
+    Attributes
+    ----------
+    older_than_s
+        Events older than this number of seconds are folded and erased.
+    """
+
+    older_than_s: Annotated[float, Meta(ge=0, le=1e10)]
+
+
+class ShardRetained(Struct, kw_only=True):
+    """Where the log of one shard begins.
+
+    Attributes
+    ----------
+    base
+        The last folded event; 0 if there is none.
+    base_version
+        The model version at that event.
+    folded
+        Events folded by this call.
+    kept
+        Events that stay.
+    model_version
+        The shard's version.
+    """
+
+    base: int
+    base_version: int
+    folded: int
+    kept: int
+    model_version: int
+
+
+class RetainedReply(ShardRetained, kw_only=True):
+    """Where the log begins.
+
+    ``base`` is the last event that is folded, 0 if there is none, and ``base_version`` the version then; ``folded`` is
+    how many events were folded by this call, ``kept`` how many decisions under the base are kept, since they are open
+    or later events are about them. Of a model with several shards these are sums, and ``shards`` tells of each.
+
+    Attributes
+    ----------
+    shards
+        Several shards: one entry each.
+    """
+
+    shards: list[ShardRetained] | UnsetType = UNSET
+
+
+class BaseReply(Struct, kw_only=True):
+    """Where the log begins: the last event that retention has folded, the version then, and when that was done.
+
+    ``oldest_version`` is the oldest one that can be gone back to. Of a model with several shards these are sums.
+
+    Attributes
+    ----------
+    seq
+        The last event that retention has folded.
+    version
+        The model version at that event.
+    oldest_version
+        The oldest version that a rollback can reach.
+    at
+        When retention ran.
+    """
+
+    seq: int
+    version: int
+    oldest_version: int
+    at: str
+
+
+class ForgottenReply(Struct, kw_only=True):
+    """How many events were erased, the version that this made, and how many in which copies of the model.
+
+    Of a model with several shards, it is the version of the key's ``shard``. ``fragments`` is true where unused parts
+    of a large database file may still hold parts of erased rows; the file is rewritten once the service is idle.
+
+    Attributes
+    ----------
+    forgotten
+        Events erased.
+    model_version
+        The version that this made.
+    copies
+        Events erased in copies, by model.
+    shard
+        The shard that the version belongs to, of a model with several shards.
+    fragments
+        Whether parts of erased data may remain in free pages of the database until it is vacuumed.
+    """
+
+    forgotten: int
+    model_version: int
+    copies: dict[str, int]
+    shard: int | UnsetType = UNSET
+    fragments: bool | UnsetType = UNSET
+
+
+# Models that stand beside another, and how the two compare.
+
+
+class Of(Message):
+    """The model that another stands beside, and the share of its traffic that this one answers, if it is shown.
+
+    Attributes
+    ----------
+    model
+        The champion's name.
+    share
+        The share of the champion's traffic that this model answers, from 0 to 1.
+    """
+
+    model: Name
+    share: Share = 0.1
+
+
+class ShadowOf(Struct, kw_only=True):
+    """The champion of a shadow.
+
+    Attributes
+    ----------
+    model
+        The champion's name.
+    """
+
+    model: str
+
+
+class ChallengerOf(Struct, kw_only=True):
+    """The champion of a challenger, and the share of its traffic that this one answers.
+
+    Attributes
+    ----------
+    model
+        The champion's name.
+    share
+        The share of its traffic that the challenger answers.
+    """
+
+    model: str
+    share: float
+
+
+class PromotedReply(Struct, kw_only=True):
+    """The champion that decides with other settings now, and the version that this made.
+
+    Attributes
+    ----------
+    champion
+        The model that decides with the new settings and state.
+    model_version
+        The version that this made.
+    """
+
+    champion: str
+    model_version: int
+
+
+# A model: its settings, what of them may change, and what it is at a glance.
+
+
+_LIMITS = {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "minItems": 2, "maxItems": 2}
+_KNOB = {
+    "anyOf": [
+        _LIMITS,
+        *(
+            {"type": "object", "properties": {kind: _LIMITS}, "required": [kind], "additionalProperties": False}
+            for kind in ("integer", "log")
+        ),
+        {
+            "type": "object",
+            "properties": {"categories": {"type": "array", "items": {"type": "string"}, "minItems": 2}},
+            "required": ["categories"],
+            "additionalProperties": False,
+        },
+    ]
+}
+#: Knobs by name, each with its limits: ``[low, high]``, ``{"integer": [low, high]}``, ``{"log": [low, high]}`` or
+#: ``{"categories": [name, …]}``. Read by `smidgen.service.loops.features`, which says what is wrong in its words.
+KnobsBody = Annotated[
+    dict[Id, Any], Meta(extra_json_schema={"additionalProperties": _KNOB, "minProperties": 1, "maxProperties": 1000})
+]
+
+
+class Auto(Message):
+    """How records become features; what is left out is as `smidgen.Vectorizer` has it.
+
+    Attributes
+    ----------
+    dim
+        Number of columns (4,096 if left out).
+    text
+        Paths of the fields that hold text: words and word pairs become features.
+    crosses
+        auto: context and candidate categories are crossed; or pairs of field paths; an empty list turns crosses
+        off.
+    id_feature
+        Whether a candidate's id is one of its features.
+    """
+
+    dim: Annotated[int, Meta(ge=2, lt=1 << 24)] | None = None
+    text: Annotated[list[Id], Meta(max_length=1000)] | Id = msgspec.field(default_factory=list)
+    crosses: Literal["auto"] | Annotated[list[tuple[Id, Id]], Meta(max_length=1000)] = "auto"
+    id_feature: bool | None = None
+
+
+class ByName(Message):
+    """Features by name: hashed (any name is a feature, and falls into one of so many columns), or from records.
+
+    Attributes
+    ----------
+    hashed
+        Number of columns that any name is hashed into.
+    auto
+        How records become features.
+    """
+
+    hashed: Annotated[int, Meta(ge=1, le=1 << 24)] | None = None
+    auto: Auto | None = None
+
+
+class ModelBody(Message):
+    """Settings of a model.
+
+    Attributes
+    ----------
+    loop
+        What the model decides.
+    learner
+        The learner's name; left out: the recommended one for `loop` and `feedback`.
+    feedback
+        What will come back: clicks, better, reward, bit, label, relevance, loss, gradient or edit. It selects
+        the recommended learner.
+    params
+        Arguments of the learner.
+    features
+        Left out: requests carry records. Or names of features in order, or how names become features.
+    labels
+        Label models: the labels, at least two.
+    knobs
+        Tune models: limits by name.
+    window_s
+        Seconds during which feedback is learned (86,400 if left out; 600 with a default_reward).
+    keyed
+        true: one learner for each key.
+    id_feature
+        Whether a candidate's id is one of its features.
+    reward_range
+        The lowest and the highest reward that the app sends.
+    default_reward
+        The reward that is learned when the window ends without feedback; null learns nothing.
+    explore
+        The share of decisions that is spread evenly over all candidates.
+    min_share
+        The least probability of each candidate.
+    retention_s
+        Seconds after which events are folded into a checkpoint and erased; null keeps all.
+    shared_start
+        Keyed models: whether a new key starts with what all keys have learned.
+    candidates
+        Choose models: candidates to use when a request has none (a feature flag's variants).
+    shadow_of
+        The champion that this model follows as a shadow: it decides on the same requests and is never shown.
+    challenger_of
+        The champion that this model challenges, and its share of the traffic.
+    keep_texts
+        Draft models: whether texts are stored in the log.
+    shards
+        Keyed models: number of shards of the log, for several workers.
+    """
+
+    loop: Id
+    learner: Id | None = None
+    feedback: Id | None = None
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    features: Annotated[list[Id], Meta(max_length=LABELS)] | ByName | None = None
+    labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
+    knobs: KnobsBody | None = None
+    window_s: Seconds | None = None
+    keyed: bool = False
+    id_feature: bool = True
+    reward_range: tuple[float, float] | None = None
+    default_reward: float | None = None
+    explore: Share | None = None
+    min_share: Share | None = None
+    retention_s: Age | None = None
+    shared_start: bool | None = None
+    candidates: Annotated[list[Variant], Meta(min_length=1, max_length=CANDIDATES)] | None = None
+    shadow_of: Of | Name | None = None
+    challenger_of: Of | Name | None = None
+    keep_texts: bool | None = None
+    shards: Annotated[int, Meta(ge=1, le=SHARDS)] = 1
+
+
+class AmendBody(Message):
+    """What of a model's settings is to change; what is left out stays.
+
+    Attributes
+    ----------
+    add_labels
+        Labels to add.
+    add_text
+        Paths of further fields that hold text.
+    window_s
+        Seconds during which feedback is learned, for decisions from now on.
+    default_reward
+        The reward that is learned when the window ends without feedback; null learns nothing.
+    explore
+        The share of decisions that is spread evenly over all candidates.
+    min_share
+        The least probability of each candidate.
+    retention_s
+        Seconds after which events are folded into a checkpoint and erased; null keeps all.
+    share
+        Challengers: the share of the champion's traffic.
+    """
+
+    add_labels: Annotated[list[Id], Meta(max_length=LABELS)] | UnsetType = UNSET
+    add_text: Annotated[list[Id], Meta(max_length=1000)] | UnsetType = UNSET
+    window_s: Seconds | UnsetType = UNSET
+    default_reward: float | UnsetType | None = UNSET
+    explore: Share | UnsetType = UNSET
+    min_share: Share | UnsetType = UNSET
+    retention_s: Age | UnsetType | None = UNSET
+    share: Share | UnsetType = UNSET
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were sent."""
+        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
+
+
+class CopyBody(Message, kw_only=True):
+    """What the copy is called, and whether it has what was learnt.
+
+    Attributes
+    ----------
+    to
+        Name of the copy.
+    learnt
+        Whether the copy keeps what was learned.
+    """
+
+    to: Name
+    learnt: bool = True
+
+
+class RenameBody(Message, kw_only=True):
+    """What the model is called from now on.
+
+    Attributes
+    ----------
+    to
+        The new name.
+    """
+
+    to: Name
+
+
+class ModelReply(Struct, kw_only=True):
+    """A model at a glance.
+
+    What takes a closer look is told of one model only, and stays null in lists: ``open`` and ``pending``, ``best``
+    (tune, without keys), and of rank ``perturbation`` and ``examination``, or in its place ``unexamined``, the reason
+    why it is not known.
+
+    ``open`` decisions are shown, have no answer, and their window is not over; ``pending`` ones are still to be shown
+    (``"activate": false``). Both are counted among the latest 50,000 decisions.
+
+    ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
+    that were in memory since the start. ``shadow`` and ``challenger`` are the models that stand beside it. Of a model
+    with several ``shards``, figures are over all of them, ``model_version`` is the sum of ``shard_versions``, and
+    ``base`` sums up where their logs begin.
+
+    Attributes
+    ----------
+    name
+        The model's name.
+    loop
+        Its loop.
+    learner
+        Its learner.
+    feedback
+        The kind of feedback that it was created for, or null.
+    params
+        The learner's arguments.
+    features
+        Names of features, how names become features, or null for features by position.
+    labels
+        Its labels, or null.
+    knobs
+        Its knobs, or null.
+    window_s
+        Seconds during which feedback is learned.
+    reward_range
+        The lowest and the highest reward, or null.
+    default_reward
+        The reward for missing feedback, or null.
+    explore
+        The share of even exploration in force, or null.
+    min_share
+        The least probability of each candidate, or null.
+    retention_s
+        Age in seconds at which events are erased, or null.
+    keep_texts
+        Draft models: whether texts are stored.
+    keyed
+        Whether each key has a learner of its own.
+    shared_start
+        Whether new keys start with what all keys have learned.
+    created_at
+        When it was created (ISO 8601, UTC).
+    archived_at
+        When it was archived, or null.
+    model_version
+        Number of events that changed its weights.
+    decisions
+        Decisions made.
+    answered
+        Decisions with feedback, in time or late.
+    late
+        Feedback that was received after its window.
+    keys
+        Number of keys, or null.
+    quality
+        How well it does.
+    guarded
+        Updates that were limited because they would have overflowed, or null.
+    base
+        Where retention lets the log begin, or null.
+    undoing
+        Rollback, retraction, deletion or retention in progress, or null.
+    shadow_of
+        The champion that it shadows, or null.
+    challenger_of
+        The champion that it challenges, or null.
+    shadow
+        The model that shadows it, or null.
+    challenger
+        The model that challenges it, or null.
+    agreement
+        How often it agrees with what was shown, or null.
+    candidates
+        Candidates kept with the model, or null.
+    shards
+        Number of shards.
+    shard_versions
+        The version of each shard, or null.
+    open
+        Shown decisions that wait for feedback; null in lists.
+    pending
+        Decisions that are not shown yet; null in lists.
+    best
+        Tune models: the best setting so far.
+    perturbation
+        Rank models: what exploration changes in the lists.
+    examination
+        Rank models: how far users look.
+    unexamined
+        Why `examination` is not known, or null.
+    """
+
+    name: str
+    loop: str
+    learner: str
+    feedback: str | None
+    params: dict[str, Any]
+    features: list[str] | dict[str, Any] | None
+    labels: list[str] | None
+    knobs: KnobsBody | None = None
+    window_s: float
+    reward_range: tuple[float, float] | None
+    default_reward: float | None
+    explore: float | None
+    min_share: float | None
+    retention_s: float | None
+    keep_texts: bool | None
+    keyed: bool
+    shared_start: bool | None
+    created_at: str
+    archived_at: str | None
+    model_version: int
+    decisions: int
+    answered: int
+    late: int
+    keys: int | None
+    quality: Quality
+    guarded: int | None
+    base: BaseReply | None
+    undoing: UndoingReply | None
+    shadow_of: ShadowOf | None
+    challenger_of: ChallengerOf | None
+    shadow: str | None
+    challenger: str | None
+    agreement: Agreement | None
+    candidates: list[Variant] | None = None
+    shards: int = 1
+    shard_versions: list[int] | None = None
+    open: int | None = None
+    pending: int | None = None
+    best: BestReply | None = None
+    perturbation: PerturbationReply | None = None
+    examination: ExaminationReply | None = None
+    unexamined: str | None = None
+
+
+class ModelsReply(Struct, kw_only=True):
+    """All models.
+
+    Attributes
+    ----------
+    models
+        All models, by name.
+    """
+
+    models: list[ModelReply]
+
+
+# Tokens over the wire: what one is created with, and what is shown of it.
+
+
+class TokenBody(Message, kw_only=True):
+    """A token to create.
+
+    ``scopes`` are what it is valid for. ``model`` limits it to one model. ``expires`` is a span from now (``12h``,
+    ``30d``, ``8w``) or a date or time in UTC (``2026-12-31``); without it the token does not expire.
+
+    Attributes
+    ----------
+    scopes
+        What the token is valid for.
+    name
+        A label for people.
+    model
+        Limits the token to one model.
+    expires
+        A span from now (12h, 30d, 8w), or a date or time in UTC.
+    """
+
+    scopes: Annotated[list[Literal["decide", "feedback", "read", "admin"]], Meta(min_length=1, max_length=4)]
+    name: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+    model: Name | None = None
+    expires: Annotated[str, Meta(max_length=40)] | None = None
+
+
+class TokenReply(Struct, kw_only=True):
+    """A token without its secret. ``last_used_at`` is exact to about a minute.
+
+    Attributes
+    ----------
+    id
+        The token's id, which is no secret.
+    name
+        Its label, or null.
+    scopes
+        What it is valid for.
+    model
+        The only model that it is valid for, or null.
+    created_at
+        When it was created.
+    expires_at
+        When it expires, or null.
+    last_used_at
+        When it was last used, to about a minute, or null.
+    revoked_at
+        When it was revoked, or null.
+    """
+
+    id: str
+    name: str | None
+    scopes: list[str]
+    model: str | None
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None
+    revoked_at: str | None
+
+
+class CreatedTokenReply(TokenReply, kw_only=True):
+    """A token that was just created: ``token`` is the secret, shown this once.
+
+    Attributes
+    ----------
+    token
+        The secret, shown this once.
+    """
+
+    token: str
+
+
+class TokensReply(Struct, kw_only=True):
+    """All tokens, in the order of their creation.
+
+    Attributes
+    ----------
+    tokens
+        Tokens in the order of their creation.
+    """
+
+    tokens: list[TokenReply]

@@ -1,0 +1,443 @@
+"""Bodies of reports about a model: quality, health, weights, taste, candidates, comparisons."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+# What is found out about a model: its quality, its health, its weights, the taste of its users.
+
+
+class Quality(Struct, kw_only=True):
+    """How well it goes, over the last closed decisions: those that were answered, or whose window is over.
+
+    ``of`` is how many they are, and ``silent`` how many of them had no answer. A silent one counts as no success; where
+    the figure is a loss, which nobody knows then, the value is that of the others. ``low`` and ``high`` are a 95 %
+    interval within the range of the reward; they are null below ten observations. Answers that were retracted or rolled
+    back do not count.
+
+    Attributes
+    ----------
+    measure
+        What `value` is the mean of.
+    value
+        The mean over the decisions counted; null if there are none.
+    low
+        Lower end of its 95 % interval.
+    high
+        Upper end of its 95 % interval.
+    of
+        Closed decisions counted: answered, or with the window over.
+    silent
+        How many of them had no feedback.
+    """
+
+    measure: str
+    value: float | None
+    low: float | None
+    high: float | None
+    of: int
+    silent: int
+
+
+Severity = Literal["info", "warning", "problem"]
+#: What a finding of a model's health is about.
+Code = Literal[
+    "nothing_to_learn",
+    "silence",
+    "no_exploration",
+    "scale",
+    "constant",
+    "clipped",
+    "out_of_bound",
+    "dominated",
+    "contradiction",
+    "few_per_key",
+    "drift",
+    "constant_is_better",
+]
+
+
+class Finding(Struct, kw_only=True, frozen=True):
+    """Something about a model that its owner should know: in words, with its figures, and the way out.
+
+    Attributes
+    ----------
+    code
+        What was found.
+    severity
+        How serious it is.
+    message
+        The finding in words.
+    hint
+        What to do about it.
+    figures
+        The figures behind it.
+    """
+
+    code: Code
+    severity: Severity
+    message: str
+    hint: str
+    figures: dict[str, float | int | str | None]
+
+
+class HealthReply(Struct, kw_only=True):
+    """What was found about a model, the worst first; empty if nothing was.
+
+    Attributes
+    ----------
+    findings
+        Findings, the worst first; empty if there are none.
+    """
+
+    findings: list[Finding]
+
+
+class Weight(Struct, kw_only=True, omit_defaults=True):
+    """A weight under its name; of label models, of one of the labels.
+
+    Attributes
+    ----------
+    name
+        The feature's name.
+    weight
+        Its weight.
+    label
+        Label models: the label that the weight belongs to.
+    """
+
+    name: str
+    weight: float
+    label: str | None = None
+
+
+class WeightsReply(Struct, kw_only=True):
+    """The weights of a model, or of one of its keys, strongest first.
+
+    Attributes
+    ----------
+    model_version
+        The version of these weights.
+    weights
+        Weights, strongest first.
+    """
+
+    model_version: int
+    weights: list[Weight]
+
+
+class TraitReply(Struct, kw_only=True):
+    """A trait that edits have moved: its mean in what was shown and in what people made of it, and how many did.
+
+    Attributes
+    ----------
+    name
+        The trait.
+    shown
+        Its mean in the drafts that were shown.
+    wanted
+        Its mean after the users' edits.
+    edits
+        Edits that changed it.
+    """
+
+    name: str
+    shown: float
+    wanted: float
+    edits: int
+
+
+class TasteReply(Struct, kw_only=True):
+    """What the edits of a model's users, or of one of its keys, say of their taste: in words, and by trait.
+
+    Attributes
+    ----------
+    taste
+        The users' taste in sentences, ready for a prompt.
+    traits
+        The traits behind the sentences.
+    """
+
+    taste: list[str]
+    traits: list[TraitReply]
+
+
+class BestReply(Struct, kw_only=True):
+    """What a tuner thinks best: the point, of knobs their values, and the loss expected there, where it can say.
+
+    ``low`` and ``high`` hold about 95 % of what the loss may be on average there; ``clipped`` counts the losses (or
+    gradients) that lay beyond the bound that was declared.
+
+    Attributes
+    ----------
+    point
+        The best point, each coordinate in the space's units (knobs: from 0 to 1).
+    knobs
+        The best setting by knob, in the knobs' units; null without knobs.
+    loss
+        The expected loss there, or null.
+    low
+        Lower end of an interval of about 95 % for that loss.
+    high
+        Upper end of that interval.
+    clipped
+        Losses that were beyond the declared bound and were clipped.
+    """
+
+    point: list[float]
+    knobs: dict[str, float | int | str] | None
+    loss: float | None
+    low: float | None
+    high: float | None
+    clipped: int
+
+
+class PerturbationReply(Struct, kw_only=True):
+    """How much a rank model perturbs what it shows, and what that costs: in words, and in figures.
+
+    Attributes
+    ----------
+    sentence
+        What the perturbation does, in words.
+    figures
+        The figures behind the sentence.
+    """
+
+    sentence: str
+    figures: dict[str, float | int | None]
+
+
+class ExaminationReply(Struct, kw_only=True):
+    """How likely people look at each place, the first taken as 1, with a 95 % interval, from so many answered lists.
+
+    Attributes
+    ----------
+    places
+        Positions in the ranking, from 1.
+    value
+        How likely users look at each position, relative to the first.
+    low
+        Lower ends of the 95 % intervals.
+    high
+        Upper ends of the 95 % intervals.
+    n
+        Answered rankings used.
+    """
+
+    places: list[int]
+    value: list[float]
+    low: list[float]
+    high: list[float]
+    n: int
+
+
+class Agreement(Struct, kw_only=True):
+    """Over the latest decisions where something else may have been shown: how often that was what the model says.
+
+    Of a shadow or a challenger: what another model showed. Of others: what the app had chosen itself.
+
+    Attributes
+    ----------
+    value
+        The share of decisions on which this model's best guess is what was shown.
+    of
+        Decisions counted.
+    """
+
+    value: float
+    of: int
+
+
+class Difference(Struct, kw_only=True):
+    """A difference of means, and the interval in which the true one lies with 95 % certainty, whenever one looks.
+
+    Attributes
+    ----------
+    value
+        The challenger's or shadow's mean minus the champion's.
+    low
+        Lower end of its interval.
+    high
+        Upper end of its interval.
+    effective
+        Number of observations that would carry as much information without weights.
+    n
+        Decisions used.
+    enough
+        Whether there are enough decisions for a verdict.
+    """
+
+    value: float
+    low: float
+    high: float
+    effective: float
+    n: int
+    enough: bool
+
+
+class MeanReply(Struct, kw_only=True):
+    """A mean with a 95 % interval that holds however often you look, within the range of the reward.
+
+    ``n`` is the number of observations. ``low`` and ``high`` are null below ten of them, ``value`` if there are none.
+
+    Attributes
+    ----------
+    value
+        The mean; null without observations.
+    low
+        Lower end of its interval; null below ten observations.
+    high
+        Upper end of its interval; null below ten observations.
+    n
+        Number of observations.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+class CandidateRow(Struct, kw_only=True):
+    """A candidate, a label, or an answer of a filter (``forwarded``, ``dropped``).
+
+    ``shown`` counts decisions, ``share`` is their share of all. ``reward`` is the mean over its closed decisions.
+    ``trend`` is the mean of the later half of these minus that of the earlier half; null below twenty.
+
+    Attributes
+    ----------
+    id
+        The candidate, the label, or forwarded or dropped.
+    shown
+        Decisions that showed it.
+    share
+        Their share of all decisions counted.
+    reward
+        The mean reward over its closed decisions.
+    trend
+        The mean of the later half of these minus that of the earlier half; null below twenty.
+    last_shown
+        When it was last shown (ISO 8601, UTC).
+    """
+
+    id: str
+    shown: int
+    share: float
+    reward: MeanReply
+    trend: float | None
+    last_shown: str
+
+
+class CandidatesReply(Struct, kw_only=True):
+    """What each candidate earned, the most shown first, over the latest ``of`` decisions (at most 5,000).
+
+    Attributes
+    ----------
+    of
+        Decisions counted, the latest; at most 5,000.
+    candidates
+        The candidates, the most shown first.
+    """
+
+    of: int
+    candidates: list[CandidateRow]
+
+
+class SegmentRow(Struct, kw_only=True):
+    """A value of a field: how many decisions had it, and what they earned. ``lift`` is null without a holdout.
+
+    Attributes
+    ----------
+    value
+        The value of the field.
+    decisions
+        Decisions with that value.
+    reward
+        Their mean reward.
+    lift
+        The model's mean minus the holdout's; null without a holdout.
+    """
+
+    value: str
+    decisions: int
+    reward: MeanReply
+    lift: MeanReply | None
+
+
+class SegmentsReply(Struct, kw_only=True):
+    """What decisions earned by the value of a field; ``note`` says how many intervals are looked at at once.
+
+    Attributes
+    ----------
+    by
+        The field.
+    segments
+        One entry for each value.
+    note
+        How many intervals are looked at together, in words.
+    """
+
+    by: str
+    segments: list[SegmentRow]
+    note: str
+
+
+class Arm(Struct, kw_only=True):
+    """What one model's answers came to: the mean of the measure over its closed decisions, and how many are open.
+
+    Attributes
+    ----------
+    value
+        The mean of the measure; null without closed decisions.
+    of
+        Closed decisions.
+    open
+        Open decisions.
+    """
+
+    value: float | None
+    of: int
+    open: int
+
+
+class CompareReply(Struct, kw_only=True, omit_defaults=True):
+    """A champion and the one beside it: whether that one is better, how sure that is, and how long it will take.
+
+    ``difference`` is the other's mean less the champion's. ``decisions_to_go`` is null where nobody can say.
+
+    Attributes
+    ----------
+    champion
+        The champion's name.
+    challenger
+        The challenger's name, or null.
+    shadow
+        The shadow's name, or null.
+    measure
+        What is compared.
+    difference
+        The difference of the means, with an interval that holds however often you look.
+    verdict
+        better, worse or not yet: of the challenger or shadow against the champion.
+    decisions_to_go
+        Further decisions until a verdict is likely, or null.
+    arms
+        Figures of each model.
+    agreement
+        How often both would answer the same, or null.
+    in_words
+        The verdict in a sentence or two.
+    """
+
+    champion: str
+    challenger: str | None = None
+    shadow: str | None = None
+    measure: str
+    difference: Difference
+    verdict: Literal["better", "worse", "not yet"]
+    decisions_to_go: int | None
+    arms: dict[str, Arm]
+    agreement: Agreement | None
+    in_words: str

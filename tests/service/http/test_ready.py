@@ -1,0 +1,88 @@
+"""/readyz is 200 only when a decision can be committed."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.asgi import Caller
+from service.bodies import MODELS, decision_body
+from smidgen.service.http import resources
+from smidgen.service.storage.sqlite_schema import storage_error
+
+
+def readiness(call: Caller) -> tuple[int, str | None]:
+    answer = call.get("/readyz")
+    return answer.status_code, answer.json().get("error", {}).get("code")
+
+
+def test_a_disk_that_became_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "BELIEVED_S", 0.0)
+    with Caller(tmp_path) as call:
+        call.put("/v1/models/rank", MODELS["rank"])
+        assert readiness(call) == (200, None)
+        connection = call.app.state.service.engine.store.connection
+        connection.execute("PRAGMA query_only = ON")
+        for _ in range(2):
+            assert readiness(call) == (503, "storage_failed")
+            made = call.post("/v1/models/rank/decisions", decision_body("rank", random.Random(1)))
+            assert made.status_code == 503
+            assert call.get("/healthz").status_code == 200
+            assert call.get("/v1/models/rank").json()["decisions"] == 0
+        connection.execute("PRAGMA query_only = OFF")
+        assert readiness(call) == (200, None)
+
+
+def test_a_commit_that_has_just_failed_is_not_forgotten_within_the_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "BELIEVED_S", 1e9)
+    with Caller(tmp_path) as call:
+        call.put("/v1/models/rank", MODELS["rank"])
+        store = call.app.state.service.engine.store
+
+        def full(*_: object) -> Any:
+            raise storage_error(sqlite3.OperationalError("database or disk is full"))
+
+        monkeypatch.setattr(store, "commit", full)
+        assert readiness(call) == (200, None), "what was proved within the second is believed"
+        made = call.post("/v1/models/rank/decisions", decision_body("rank", random.Random(1)))
+        assert made.status_code == 503
+        assert readiness(call) == (503, "storage_failed")
+        monkeypatch.undo()
+        assert readiness(call) == (200, None)
+
+
+def test_a_probe_takes_as_much_as_a_decision_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    """One page more or less would fit on a disk that has no room for a decision."""
+    with Caller(tmp_path) as call:
+        store = call.app.state.service.engine.store
+        wal = tmp_path / "smidgen.db-wal"
+        sizes = []
+        for _ in range(4):
+            store.begin()
+            before = wal.stat().st_size
+            store.probe()
+            store.commit()
+            sizes.append(wal.stat().st_size - before)
+        assert min(sizes) > 32_768
+        pages = store.connection.execute("PRAGMA page_count").fetchone()
+        store.begin()
+        store.probe()
+        store.commit()
+        assert store.connection.execute("PRAGMA page_count").fetchone() == pages, "the file does not grow by it"
+
+
+def test_a_writer_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "BELIEVED_S", 0.0)
+    with Caller(tmp_path) as call:
+        store = call.app.state.service.engine.store
+        commit = store.commit
+        monkeypatch.setattr(store, "commit", lambda: (time.sleep(1.0), commit()))
+        call.app.state.service.writer.healthy = False
+        assert readiness(call) == (503, "storage_failed")
