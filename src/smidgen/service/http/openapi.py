@@ -242,7 +242,9 @@ def decision() -> dict[str, Any]:
         "type": "object",
         "required": list(_EVERY_DECISION),
         "additionalProperties": False,
-        "properties": _EVERY_DECISION | _SHARD | {name: schema for each in reversed(properties) for name, schema in each.items()},
+        "properties": _EVERY_DECISION
+        | _SHARD
+        | {name: schema for each in reversed(properties) for name, schema in each.items()},
     }
 
 
