@@ -297,7 +297,7 @@ class TestPictures:
 
     def test_a_run_without_a_utility(self) -> None:
         history = simulate(PreferencePerceptron(dim=6), STREAM.contexts, labels_user())
-        with pytest.raises(InvalidArgument, match="without a utility"):
+        with pytest.raises(InvalidArgument, match="no utility"):
             history.plot()
 
 

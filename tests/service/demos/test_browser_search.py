@@ -150,7 +150,7 @@ def test_dark_narrow_and_gone_with_a_token(browser: Any, tmp_path: Path) -> None
         page.locator(".result > button").first.click()
         page.get_by_text("token").first.wait_for()
         page.get_by_role("button", name="read csv").click()
-        page.get_by_text("There is nothing at /demo/search/query.").wait_for()
+        page.get_by_text("there is no endpoint /demo/search/query").wait_for()
         visit.leave(allowed=REFUSED)
         context.close()
 
