@@ -5,7 +5,7 @@ import litellm, smidgen
 from smidgen.integrations.litellm import Routing
 
 client = smidgen.Client("http://127.0.0.1:8470", timeout=0.5, retries=0)
-model = client.create("router", loop="choose", budget={"usd": 0.001})
+model = client.create("router", loop="choose")
 router = litellm.Router(model_list=[…])
 routing = Routing(router, model).install()
 
@@ -13,9 +13,8 @@ response = router.completion(model="chat", messages=[…])
 routing.reward(response, 1.0)  # thumbs up
 ```
 
-The id of the decision travels as litellm's call id, so a response knows its decision without any table of ours. What a
-call cost is reported when litellm has counted its tokens. If the decision service is away, the router uses the default
-deployment and goes on.
+The id of the decision travels as litellm's call id, so a response knows its decision without any table of ours. If the
+decision service is away, the router uses the default deployment and goes on.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Chooser(Protocol):
         """Return the chosen id and the id of the decision."""
 
     def report(self, decision: str, feedback: Mapping[str, Any]) -> None:
-        """Report a reward, a cost, or both."""
+        """Report a reward: ``{"reward": 1.0}``."""
 
 
 class Served:
@@ -94,14 +93,12 @@ class InProcess:
             return ids[int(decision.action)], decision.id
 
     def report(self, decision: str, feedback: Mapping[str, Any]) -> None:
-        """Learn a reward; costs go to the learner's budget, if it has one."""
+        """Learn the reward."""
         with self._lock:
             if (made := self._open.get(decision)) is None:
                 raise DecisionMismatch(f"Decision {decision!r} is not open.", "It was answered before, or is too old.")
-            given = dict(feedback)
-            if "reward" in given:
-                self.learner.learn(made, given["reward"])
-                del self._open[decision]
+            self.learner.learn(made, feedback["reward"])
+            del self._open[decision]
 
     def save(self, path: str | Path) -> None:
         """Save the learner to a file, and its open decisions to a second file next to it."""
@@ -151,8 +148,6 @@ class Routing:
         anything with the methods of `Chooser`.
     context
         Turns the messages of a request into a record; `describe_prompt` if left out.
-    embed
-        Turns the text of the last message into a vector (an embedding), which becomes the field ``prompt``.
     judge
         Called with the messages and the response, in litellm's callback; returns a reward from 0 to 1, or None.
     failure_reward
@@ -165,7 +160,6 @@ class Routing:
         model: Model | Learner | Chooser,
         *,
         context: Callable[[Sequence[Message]], Mapping[str, Any]] = describe_prompt,
-        embed: Callable[[str], Sequence[float]] | None = None,
         judge: Callable[[Sequence[Message], Any], float | None] | None = None,
         failure_reward: float | None = 0.0,
     ) -> None:
@@ -173,13 +167,13 @@ class Routing:
         self.chooser: Chooser = (
             Served(model) if isinstance(model, Model) else InProcess(model) if isinstance(model, Learner) else model
         )
-        self._context, self._embed, self._judge = context, embed, judge
+        self._context, self._judge = context, judge
         self._failure_reward = failure_reward
         #: How many requests went to the default deployment because no decision could be had.
         self.fallbacks = 0
 
     def install(self) -> Self:
-        """Make the router ask this object, and report costs, judged rewards and failures from litellm's callbacks."""
+        """Make the router ask this object, and report judged rewards and failures from litellm's callbacks."""
         try:
             import litellm
             from litellm.integrations.custom_logger import CustomLogger
@@ -200,7 +194,7 @@ class Routing:
         """Choose the deployment of a request; litellm calls this."""
         offered = self._candidates(model)
         try:
-            chosen, decision = self.chooser.choose(list(offered), self._record(messages or ()))
+            chosen, decision = self.chooser.choose(list(offered), self._context(messages or ()))
         except (SmidgenError, OSError) as error:
             self.fallbacks += 1
             _log.warning("no decision for %s, using %s: %s", model, next(iter(offered)), error)
@@ -252,34 +246,22 @@ class Routing:
             for place, (name, each) in enumerate(zip(names, listed, strict=True))
         }
 
-    def _record(self, messages: Sequence[Message]) -> dict[str, Any]:
-        record = dict(self._context(messages))
-        if self._embed is not None and messages:
-            record["prompt"] = list(self._embed(str(messages[-1].get("content") or "")))
-        return record
-
     def _succeeded(self, kwargs: Mapping[str, Any], response: Any) -> None:
         if (decision := _decision_in(kwargs)) is None:
             return
-        feedback: dict[str, Any] = {}
-        if (cost := kwargs.get("response_cost")) is not None and cost >= 0:
-            feedback["costs"] = {"usd": float(cost)}
         if self._judge is not None and (judged := self._judge(kwargs.get("messages") or (), response)) is not None:
-            feedback["reward"] = float(judged)
-        self._report(decision, feedback)
+            self._report(decision, float(judged))
 
     def _failed(self, kwargs: Mapping[str, Any]) -> None:
         if (decision := _decision_in(kwargs)) is not None and self._failure_reward is not None:
-            self._report(decision, {"reward": self._failure_reward})
+            self._report(decision, self._failure_reward)
 
-    def _report(self, decision: str, feedback: Mapping[str, Any]) -> None:
+    def _report(self, decision: str, reward: float) -> None:
         """Report from a callback, where an error must not reach the caller of the language model."""
-        if not feedback:
-            return
         try:
-            self.chooser.report(decision, feedback)
+            self.chooser.report(decision, {"reward": reward})
         except (SmidgenError, OSError) as error:
-            _log.warning("the feedback on decision %s was not reported: %s", decision, error)
+            _log.warning("the reward of decision %s was not reported: %s", decision, error)
 
 
 def _decision_in(kwargs: Mapping[str, Any]) -> str | None:
