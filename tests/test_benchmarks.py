@@ -140,7 +140,9 @@ def test_there_is_a_picture_per_group(tmp_path: Path) -> None:
         "rewards",
     ],
 )
-def test_workloads_do_their_job(make: Callable[[], Workload]) -> None:
+def test_workloads_do_their_job(make: Callable[[], Workload], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "ROUNDS", 1_000)
+    monkeypatch.setattr(tune, "SOME", 100)
     workload = make()  # each holds its contenders' answers equal
     measured = measure(workload, rounds=1, seconds=0.0)
     assert set(measured.times) == set(workload.contenders)

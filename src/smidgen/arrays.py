@@ -80,5 +80,5 @@ def scipy(part: str, purpose: str) -> Any:
 
 
 def is_sparse_type(kind: type) -> bool:
-    """Whether a class is one of scipy's sparse matrices or arrays, without importing scipy to find out."""
+    """Return True if a class is one of scipy's sparse matrices or arrays, without importing scipy."""
     return kind.__module__.startswith("scipy.sparse")

@@ -1,4 +1,4 @@
-"""The `Decision`, and the shapes of the arrays that pass between the rooms."""
+"""The `Decision`, and the shapes of the arrays that the packages exchange."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     propensities
         The probability of every candidate, where one was drawn among several; 0 for those not on offer.
     log_propensity
-        Its logarithm, for lists, whose probability may be too small for a number: that of the first places, as many as
-        the learner draws.
+        Its logarithm, for lists, whose probability may underflow: that of the first positions, up to the depth that the
+        learner draws.
     perturbation
         The unit direction of a perturbed weight vector or point.
     reach

@@ -31,7 +31,7 @@ def with_taste(prompt: str, learner: Any, *, heading: str = HEADING, most: int =
     heading
         The line above the sentences.
     most
-        How many sentences are told at most; the best supported come first.
+        Maximum number of sentences; the best supported come first.
 
     Examples
     --------

@@ -53,7 +53,7 @@ class Linear:
         return min(max(self.low + share * (self.high - self.low), self.low), self.high)
 
     def share(self, value: float) -> float:
-        """How far a value is on the way from low to high."""
+        """Position of a value between low and high, as a fraction."""
         return (value - self.low) / (self.high - self.low)
 
 
@@ -87,7 +87,7 @@ class Log:
         return log_value(self.low, self.high, share)
 
     def share(self, value: float) -> float:
-        """How far a value is on the way from low to high, in factors."""
+        """Position of a value between low and high on a log scale, as a fraction."""
         return log_share(self.low, self.high, value)
 
 
@@ -281,7 +281,7 @@ class Knobs:
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """What a tuner thinks best, in own units.
+    """The tuner's best value, in the knob's own units.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ _SHORT = _Short()
 
 
 def short(value: Any) -> str:
-    """What a value looks like, as text of at most some 160 characters."""
+    """Short text of a value, at most about 160 characters."""
     told = f"{value:.6g}" if isinstance(value, float) else _SHORT.repr(value)
     return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
 

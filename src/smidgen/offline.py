@@ -1,4 +1,4 @@
-"""What would another policy have earned? Estimates from a log of decisions with propensities, before it goes live.
+"""Estimate what another policy would have earned, from a log of decisions with propensities, before it goes live.
 
 All rewards are in [0, 1]. Every estimate has an interval that stays valid while people keep looking, and a narrower one
 for a single look; the direct method has none.

@@ -103,7 +103,7 @@ def _register(cls: C, name: str) -> C:
 
 
 def same_class(one: type, other: type) -> bool:
-    """Whether two classes are one in the eyes of people: a module that is read again makes its classes again."""
+    """True if two classes have the same name and module: reloading a module creates its classes again."""
     return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
 
 
@@ -113,12 +113,12 @@ def note_registration(module: str) -> None:
 
 
 def count_registrations() -> int:
-    """How many things have been registered so far."""
+    """Number of classes and functions registered so far."""
     return len(_ledger)
 
 
 def has_registered(module: str) -> bool:
-    """Whether a module, or one inside it, has registered anything."""
+    """True if a module, or one inside it, has registered anything."""
     return any(each == module or each.startswith(f"{module}.") for each in _ledger)
 
 
@@ -144,7 +144,7 @@ def registered_name(cls: type) -> str | None:
 
 
 def fields_of(name: str, value: Any) -> dict[str, Any]:
-    """What a record says of a structure of that name."""
+    """Record of a structure of that name."""
     return _structures[name].fields(value)
 
 
@@ -275,7 +275,7 @@ def read_array(content: memoryview | bytes) -> NDArray[Any]:
 
 
 def read_arrays(contents: Sequence[bytes]) -> list[NDArray[Any]]:
-    """What `read_array` gives of each; those of one form are read in one pass."""
+    """Like `read_array` for several at once; those of one form are read in one pass."""
     first, length = contents[0], len(contents[0])
     start = 2 + (first[1] >> 4) * _EXTENTS[first[1] & 15] if length > 1 and first[1] & 15 < len(_EXTENTS) else length
     head = first[:start]
@@ -295,7 +295,7 @@ def read_arrays(contents: Sequence[bytes]) -> list[NDArray[Any]]:
 
 @lru_cache(maxsize=1024)
 def _head(head: bytes) -> tuple[int, int, tuple[int, ...], int]:
-    """What the head of an array says: the two codes, the shape, and how many bytes follow."""
+    """Header of an array: the two codes, the shape, and the number of bytes that follow."""
     code, stored, width = head[0] >> 4, head[0] & 15, _EXTENTS[head[1] & 15]
     if stored not in _STORED.get(code, ()):
         raise InvalidRecord(f"the record holds an array with the unknown header {head[0]:02x}{head[1]:02x}", _HINT)
@@ -425,7 +425,7 @@ def encode(value: Any) -> bytes:
 
 
 def _lean(value: Any, depth: int) -> Any:
-    """What MessagePack can say, as `pack` for JSON."""
+    """Convert a value to what MessagePack can represent, as `pack` does for JSON."""
     kind = type(value)
     if kind in _SAID:
         return value
@@ -474,7 +474,7 @@ def decode(content: bytes | memoryview) -> Any:
 
 
 def decode_many(contents: Sequence[bytes]) -> list[Any]:
-    """What `decode` gives of each; what is of one form is read in one pass, in a fraction of the time.
+    """Like `decode` for several at once; values of one form are read in one pass, in a fraction of the time.
 
     Examples
     --------
@@ -562,12 +562,12 @@ def fingerprint(value: Any) -> str:
 
 
 def digest(packed: Any) -> str:
-    """The same for what `pack` gave."""
+    """Fingerprint of a value that `pack` has converted."""
     return hashlib.sha256(msgspec.json.encode(packed, order="deterministic")).hexdigest()[:12]
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are the same, arrays bit for bit."""
+    """True if two values are equal, arrays bit for bit."""
     if a is b:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):

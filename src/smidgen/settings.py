@@ -159,7 +159,7 @@ class VersionedSettings(metaclass=SettingsMeta):
         return cls(**fields)
 
     def to_settings(self) -> dict[str, Any]:
-        """What a record says of it: the arguments that were asked for, and the number of the defaults."""
+        """Record of a setting: the requested arguments, and the version of the defaults."""
         version = self.built_at
         asked = non_default_args(type(self), self.to_record(), version)
         asked[VERSION] = version
@@ -273,7 +273,7 @@ def non_default_args(cls: type[VersionedSettings], arguments: Mapping[str, Any],
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values are one setting: numbers by value, all else as `serialization.same` has it."""
+    """True if two values are the same setting: numbers by value, everything else by `serialization.same`."""
     if type(one) in _PLAIN and type(other) in _PLAIN:
         return bool(one == other) and (type(one) is bool) is (type(other) is bool)
     return one is other or serialization.same(_by_value(one), _by_value(other))
@@ -293,7 +293,7 @@ def _packed(value: Any) -> Any:
 
 
 def _by_value(value: Any) -> Any:
-    """The same with every whole number as an int, so that 1 and 1.0 are one."""
+    """Copy with every whole number as an int, so that 1 and 1.0 are equal."""
     if type(value) in _AS_THEY_ARE:
         return value
     if isinstance(value, np.generic):

@@ -1,8 +1,8 @@
 """The label learners as scikit-learn classifiers, for pipelines, grid searches and cross-validation.
 
-`OneBitClassifier` turns a labelled data set into one-bit feedback: in each round the learner shows a label and hears
-only whether it was right. `FullInformationClassifier` is for the relatives that see the label itself. Both keep the
-learner in ``learner_``: take it from there to go on with real feedback by the two verbs.
+`OneBitClassifier` turns a labeled data set into one-bit feedback: in each round the learner shows a label and receives
+only correct or incorrect. `FullInformationClassifier` is for the relatives that see the label itself. Both keep the
+learner in ``learner_``: use it to continue with real feedback by the two verbs.
 
 Needs scikit-learn 1.6 or newer, which the extra ``svm`` brings.
 """
@@ -59,7 +59,7 @@ else:
 
 
 def _has_probabilities(classifier: Any) -> bool:
-    """Whether the model behind a classifier has probabilities; asked by name alone, before anything is fitted."""
+    """True if the model of a classifier has probabilities; determined from its name, before it is fitted."""
     try:
         return classifier.features is None and hasattr(classifier._kind(), "probabilities")
     except InvalidArgument:
@@ -67,7 +67,7 @@ def _has_probabilities(classifier: Any) -> bool:
 
 
 class _LabelClassifier(_Classifier):
-    """What both have in common: the labels of a data set become the feedback of a stream."""
+    """Base of both classifiers: the labels of a data set become the feedback of a stream."""
 
     _feedback: ClassVar[str]
     learner: str | type[LabelLearner]

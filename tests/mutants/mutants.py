@@ -399,8 +399,8 @@ MUTANTS = [
     Mutant(
         "the fast path asks for no scope",
         "service/http/fast_path.py",
-        "grant = Grant(here, _DECIDE, rights, header, name)",
-        "grant = Grant(here, _DECIDE, EVERYTHING, header, name)",
+        "grant = Grant(here, _DECIDE, rights, header, name, request)",
+        "grant = Grant(here, _DECIDE, EVERYTHING, header, name, request)",
         "tests/service/http/test_fast_path.py::TestTaking::test_it_asks_the_matrix",
     ),
     Mutant(
@@ -533,7 +533,7 @@ MUTANTS = [
     Mutant(
         "answers to failures may be kept",
         "service/http/app.py",
-        "return SafeHeaders(super().build_middleware_stack())",
+        "return Outermost(super().build_middleware_stack(), self._observer, paths)",
         "return super().build_middleware_stack()",
         f"{WIRE}::test_a_failure_of_our_own_has_them_too",
     ),

@@ -92,7 +92,15 @@ def spec(rng: random.Random, number: int) -> Spec:
             body["shared_start"] = rng.random() < 0.6
     if of.rewards and rng.random() < 0.5:
         body["default_reward"] = rng.choice([0.0, 0.25])
+    own = random.Random(repr((number, body)))
+    if of.loop in ("rank", "choose", "label") and own.random() < 0.35:
+        body["holdout"] = holdout(own)
     return Spec(f"{kind}{number}", kind, body)
+
+
+def holdout(rng: random.Random) -> dict[str, Any]:
+    """A holdout; nothing of it is drawn by the service, so that two runs of a history are alike."""
+    return {"share": rng.choice([0.2, 0.5]), "policy": rng.choice(["first", {"candidate": "b"}]), "salt": "s"}
 
 
 def request(rng: random.Random, spec: Spec, key: str | None) -> dict[str, Any]:
@@ -116,6 +124,8 @@ def request(rng: random.Random, spec: Spec, key: str | None) -> dict[str, Any]:
         body["features"] = {f"w{rng.randrange(5)}": 1.0, "bias": 1.0, **({SECRET: 1.0} if secret else {})}
     elif of.form == "array":
         body["features"] = [_number(rng), _number(rng)]
+    if key is None:
+        body["unit"] = f"u{random.Random(repr(body)).randrange(6)}"
     return body
 
 

@@ -7,6 +7,7 @@ no command accounts for is wrong, and so is a reply that does not follow from th
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,6 +63,8 @@ class Made:
         All versions that were ever made by what came of it.
     gone
         Whether retention has erased it.
+    holdout
+        Whether the policy of a holdout decided: then feedback is ``recorded``, and nothing is learned.
     """
 
     id: str
@@ -84,6 +87,7 @@ class Made:
     versions: list[int] = field(default_factory=list)
     retractions: list[tuple[int, int]] = field(default_factory=list)
     gone: bool = False
+    holdout: bool = False
 
     @property
     def answered(self) -> bool:
@@ -149,6 +153,7 @@ class Model:
     requests: dict[str, tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=dict)
     calls: dict[str, tuple[dict[str, Any], Shard, int]] = field(default_factory=dict)
     homes: dict[str | None, Shard] = field(default_factory=dict)
+    holdout: dict[str, Any] | None = None
 
 
 Glance = tuple[Any, ...]
@@ -232,7 +237,7 @@ class Oracle:
                 raise Wrong(f"version {event.made} of {shard.model.name} follows version {shard.version}")
             shard.counts[event.made] = shard.now | {event.made}
             shard.version = event.made
-        if event.key is not None and type in ("decision", "taught", "imported", "promoted"):
+        if event.key is not None and type in ("decision", "held_out", "taught", "imported", "promoted"):
             shard.keys.add(event.key)
         return event
 
@@ -291,7 +296,7 @@ class Oracle:
                 due = [each for each in shard.made.values() if each.due and not each.gone]
                 if (first := min(due, key=lambda each: (each.expires, each.seq))) is not made:
                     raise Wrong(f"{made.id} expired before {first.id}")
-                event = self._enter(shard, "expired")
+                event = self._enter(shard, "expired", made=False if made.holdout else None)
                 made.outcome = "expired" if event.made is not None else "refused"
                 made.version, made.worth, made.answered_at = event.made, shard.model.default_reward, event.at
                 if event.made is not None:
@@ -324,6 +329,7 @@ class Oracle:
         model = self.models[name] = Model(name, spec)
         model.keyed, model.window, model.default_reward = reply["keyed"], reply["window_s"], reply["default_reward"]
         model.labels, model.explore = list(reply["labels"] or ()), reply["explore"]
+        model.holdout = reply["holdout"]
         new = [number for number, events in sorted(self._fresh.items()) if number not in self.shards and events]
         for part, number in enumerate(new[: reply["shards"]]):
             shard = self.shards[number] = Shard(number, model, part)
@@ -379,6 +385,7 @@ class Oracle:
         if reply["expires_at"] != self._stamp(self._at + model.window):
             raise Wrong(f"{id} expires at {reply['expires_at']}, and its window is {model.window} s")
         _check_answer(model.spec, body, reply)
+        self._check_holdout(model, body, reply)
         shown = self._add(shard, body, reply, None)
         for other in self._others(shard):
             head = self._next(other)
@@ -393,14 +400,30 @@ class Oracle:
                 if (head := self._next(each)) is not None and head.type == "taught" and head.decision is None:
                     self._enter(each, "taught", made=True)
 
+    def _check_holdout(self, model: Model, body: dict[str, Any], reply: dict[str, Any]) -> None:
+        """The holdout answers those units whose hash is below its share, and nobody whose app has chosen."""
+        held, unit = reply.get("holdout", False), body.get("unit", body.get("key"))
+        if model.holdout is None or "chosen" in body:
+            expected = False
+        elif unit is None:
+            expected = held
+        else:
+            digest = hashlib.sha256(f"{model.holdout['salt']}:{unit}".encode()).digest()
+            expected = int.from_bytes(digest[:8], "big") / 2**64 < model.holdout["share"]
+        if held is not expected:
+            raise Wrong(f"whether {reply['decision']} is in the holdout {model.holdout}: {held}, {body}")
+
     def _add(self, shard: Shard, body: dict[str, Any], reply: dict[str, Any], shown: Made | None) -> Made:
-        event = self._enter(shard, "decision", made=False)
+        held = shown is None and reply.get("holdout", False)
+        event = self._enter(shard, "held_out" if held else "decision", made=False)
         row = self._row_of(reply["decision"])
         if (event.decision, event.key) != (reply["decision"], body.get("key")):
             raise Wrong(f"event {event.seq} of {shard.model.name} is not about {reply['decision']}")
         leader = shard.model.leader or shard.model
         expires = self._at + leader.window if shown is None else shown.expires
         waits = shown is None and leader.default_reward is not None
+        if any(each.type == "amended" for each in self._fresh.get(shard.number, ())):
+            waits = waits and row.waits  # the row is read after a PATCH of the same batch, which may have cancelled it
         activated = shown is None and body.get("activate", True)
         if (row.expires_at, row.waits, row.shown) != (expires, waits, activated):
             raise Wrong(f"the row of {event.decision} is {row}: expected {(expires, waits, activated)}")
@@ -409,6 +432,7 @@ class Oracle:
         made = Made(
             event.decision, shard, event.key, event.seq, self._at, expires, waits, activated, beside, forwarded, reply
         )
+        made.holdout = held
         shard.decisions += 1
         self.made[made.id] = shard.made[made.id] = made
         return made
@@ -437,8 +461,8 @@ class Oracle:
         shard, impossible = made.shard, command.args["impossible"] or made.forwarded is False
         late = self._at > made.expires
         again = self._counts_again(made) and made.outcome is None
-        if made.outcome in ("learnt", "late"):
-            expected = "duplicate" if made.outcome == "learnt" else "late"
+        if made.outcome in ("learnt", "recorded", "late"):
+            expected = "late" if made.outcome == "late" else "duplicate"
             # A worker that has not read the answer yet looks at the new one first.
             may = {422} if self._shared and impossible else set()
             if self._judge(command, {409} | may if made.given != given else set()):
@@ -465,12 +489,13 @@ class Oracle:
             shard.late += 1
             self._replied(command, made, "late")
             return
-        event = self._enter(shard, "feedback", made=not late)
+        recorded = made.holdout and not late
+        event = self._enter(shard, "recorded" if recorded else "feedback", made=not late and not recorded)
         made.given, made.shown, made.answered_at = given, True, event.at
-        made.outcome, made.version = ("late", None) if late else ("learnt", event.made)
+        made.outcome, made.version = "late" if late else "recorded" if recorded else "learnt", event.made
         shard.late += late
         self._replied(command, made, made.outcome)
-        if not late:
+        if made.version is not None:
             made.versions.append(event.made)
             self._passed_on(made)
         if event.decision != made.id or event.key != made.key:
@@ -526,6 +551,15 @@ class Oracle:
         new = {"window": changes.get("window_s", model.window)}
         new["default_reward"] = changes.get("default_reward", model.default_reward)
         labels = [each for each in changes.get("add_labels", ()) if each not in model.labels]
+        if "holdout" in changes:
+            before, after = model.holdout, command.reply["holdout"]
+            if (after is None) is not (changes["holdout"] is None):
+                raise Wrong(f"whether there is a holdout: {command}")
+            if before is not None and after is not None and before["salt"] != after["salt"]:
+                raise Wrong(f"the salt of the holdout has changed: {command}")
+            model.holdout = after
+            for shard in model.shards:
+                self._optional(shard, "amended", most=1)
         changed = bool(labels) or any(getattr(model, name) != value for name, value in new.items())
         explores = "explore" in changes and changes["explore"] != model.explore
         model.explore = changes.get("explore", model.explore)
@@ -703,7 +737,9 @@ class Oracle:
         for model in self.models.values():
             stay = {name: said for name, said in model.requests.items() if said[1]["decision"] in self.made}
             model.requests = stay
-            model.calls = {name: call for name, call in model.calls.items() if call[0].get("key") != key}
+            model.calls = {
+                name: call for name, call in model.calls.items() if call[1] is not shard or call[0].get("key") != key
+            }
         return count
 
     def _stage(self, command: Command) -> None:
@@ -768,6 +804,8 @@ class Oracle:
             learnt = max(version for version in made.versions if version in shard.now)
         if made.version is not None and made.version not in shard.now:
             why = "a rollback undid it"
+        elif made.holdout:
+            why = "holdout"
         elif made.outcome == "late":
             why = "the feedback came after the window"
         elif made.outcome == "refused":

@@ -33,6 +33,7 @@ from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
 from smidgen.service.admin.fsck import fsck
+from smidgen.service.engine import blueprint as blueprint_module
 from smidgen.service.engine import decide as decide_module
 from smidgen.service.engine import engine as engine_module
 from smidgen.service.engine import feedback as feedback_module
@@ -152,6 +153,7 @@ def virtual(
         for module in (writer_module, engine_module, shared, memory_store):
             stack.enter_context(mock.patch.object(module, "time", clock))
         stack.enter_context(mock.patch.object(events_module, "os", _SeededOs(random.Random(seed))))
+        stack.enter_context(mock.patch.object(blueprint_module, "new_salt", return_value="copied"))
         crash_points.watch(passed)
         log.propagate, log.handlers = False, [handler]
         try:
@@ -375,7 +377,11 @@ def reference(clock: VirtualClock) -> Engine:
 
 
 def _decide(engine: Engine, args: dict[str, Any]) -> Any:
+    """Decide; one request with a key has an id that names the key, which forgetting must erase too."""
     bodies = [msgspec.convert(body, loops.decision) for body in args["bodies"]]
+    if len(bodies) == 1 and bodies[0].key is not None:
+        request = f"request:{bodies[0].key}"
+        return engine.run_requested(request, lambda _: engine.decide_all(args["model"], bodies), None)
     return engine.decide_all(args["model"], bodies)
 
 
@@ -795,5 +801,13 @@ MUTANTS: dict[str, tuple[tuple[tuple[Any, str, Any], ...], str]] = {
     ),
     "a worker does not apply what others wrote": (((ShardAccess, "_sync", lambda entrance, model: False),), "shared"),
     "a copy does not know where it is from": (((MemoryStore, "derive", _nothing),), "memory"),
+    "a holdout is answered by the model": (
+        ((decide_module.DecideHandler, "_is_held_out", lambda *arguments: False),),
+        "memory",
+    ),
+    "the learner counts the decisions of a holdout": (
+        ((decide_module.DecideHandler, "_hold_out", lambda handler, own, key, ids: own._replace(holdout=True)),),
+        "memory",
+    ),
     "challengers are not taught": (((feedback_module.FollowerTrainer, "train", _nothing),), "memory"),
 }

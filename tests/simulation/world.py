@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simulation import service
-from simulation.catalogue import Spec, answer, chosen, example, request, rival, wrong
+from simulation.catalogue import Spec, answer, chosen, example, holdout, request, rival, wrong
 from simulation.checker import Checker, Read
 from simulation.oracle import Command, Made, Model, Oracle, Wrong
 from simulation.scheduler import History, Step
@@ -531,6 +531,8 @@ class World:
             changes = {"add_labels": [rng.choice("xyz")]}
         elif of.rewards and rng.random() < 0.3:
             changes = {"explore": rng.choice([0.0, 0.2])}
+        if of.loop in ("rank", "choose", "label") and rng.random() < 0.2:
+            changes = {"holdout": holdout(rng) if rng.random() < 0.7 else None}
         self.ask(self.worker(), [Command("patch", {"model": model.name, "changes": changes})])
 
     def do_archive(self, rng: random.Random) -> None:

@@ -56,7 +56,7 @@ Send = Callable[[list[dict[str, Any]]], Awaitable[list[Answer]]]
 
 
 class AutoBatch:
-    """What was asked of one model since the event loop last came round.
+    """Requests for one model, collected since the event loop last ran.
 
     Parameters
     ----------

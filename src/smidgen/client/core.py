@@ -168,7 +168,7 @@ class ClientCalls(ABC, Generic[M]):
         keyed
             Whether every key (user) has a learner of its own.
         id_feature
-            Whether the id of a candidate is one of its features; it is, unless told otherwise.
+            True (the default) if the id of a candidate is one of its features.
         **more
             Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``,
             ``shadow_of``, ``challenger_of={"model": name, "share": 0.1}``, ``shards``, ….
@@ -195,7 +195,7 @@ class ClientCalls(ABC, Generic[M]):
 
     @method
     def taste(self, name: str, key: str | None = None) -> Call[dict[str, Any]]:
-        """What people's edits say of their taste: ``taste``, sentences, and ``traits`` with their figures."""
+        """The users' taste, estimated from their edits: ``taste``, sentences, and ``traits`` with their figures."""
         return _get(wire.taste_path(name, key))
 
     @method
@@ -221,7 +221,7 @@ class ClientCalls(ABC, Generic[M]):
 
     @method
     def health(self, name: str) -> Call[list[dict[str, Any]]]:
-        """What was found about a model, the worst first, each with its figures and the way out; empty if nothing."""
+        """Findings about a model, the most severe first, each with its figures and a hint; empty if there are none."""
         return _part(_get(wire.model_path(name) + "/health"), "findings", list)
 
     @method
@@ -354,6 +354,11 @@ class ClientCalls(ABC, Generic[M]):
         return _get(wire.model_path(name) + "/compare")
 
     @method
+    def worth(self, name: str) -> Call[dict[str, Any]]:
+        """Return what a model is worth against its holdout: means, lift, ``verdict``, and a check of the split."""
+        return _get(wire.model_path(name) + "/worth")
+
+    @method
     def candidates(self, name: str) -> Call[list[dict[str, Any]]]:
         """Return what each candidate, label or answer of a filter earned, with intervals, the most shown first."""
         return _part(_get(wire.model_path(name) + "/candidates"), "candidates", list)
@@ -380,7 +385,7 @@ class ClientCalls(ABC, Generic[M]):
 
     @method
     def forget_everywhere(self, name: str, key: str) -> Call[dict[str, int]]:
-        """The same; how many events of which models: the model itself first, then its copies."""
+        """Forget a key; returns the number of forgotten events by model: the model itself first, then its copies."""
         return Call("DELETE", wire.key_path(name, key), lambda content: wire.read_forgotten(content, name))
 
     @method
@@ -448,7 +453,8 @@ class ModelCalls:
             draft: the texts to choose from, as a dict from id to text (or to ``{"text": …, "features": …}``), as a list
             of texts, whose ids are then 0, 1, …, or as `smidgen.Drafts`.
         **more
-            Any other field of a request by its name: ``exclude``, ids that must not be shown; ``activate=False``, for a
+            Any other field of a request by its name: ``unit``, whom the decision is for (holdouts and challengers are
+            split by it); ``exclude``, ids that must not be shown; ``activate=False``, for a
             decision that counts only once `Client.shown` says so; ``chosen``, what the app has chosen itself, which is
             then the answer, and the model is taught it.
         """
@@ -485,7 +491,7 @@ class ModelCalls:
 
     @method
     def taste(self, key: str | None = None) -> Call[dict[str, Any]]:
-        """What people's edits say of their taste, in words and by trait; see `Client.taste`."""
+        """The users' taste, estimated from their edits, in words and by trait; see `Client.taste`."""
         return ClientCalls.taste.call(self, self.name, key)
 
     @method
@@ -495,8 +501,13 @@ class ModelCalls:
 
     @method
     def compare(self) -> Call[dict[str, Any]]:
-        """How the challenger or shadow next to it does, or how it does next to its champion; see `Client.compare`."""
+        """Compare the model with its challenger or shadow, or with its champion; see `Client.compare`."""
         return ClientCalls.compare.call(self, self.name)
+
+    @method
+    def worth(self) -> Call[dict[str, Any]]:
+        """Return what it is worth against its holdout; see `Client.worth`."""
+        return ClientCalls.worth.call(self, self.name)
 
     @method
     def candidates(self) -> Call[list[dict[str, Any]]]:
@@ -515,7 +526,7 @@ class ModelCalls:
 
     @method
     def health(self) -> Call[list[dict[str, Any]]]:
-        """What was found about it, the worst first."""
+        """Findings about the model, the most severe first."""
         return ClientCalls.health.call(self, self.name)
 
     @method
@@ -581,7 +592,7 @@ class RetryPolicy:
 
 
 def is_temporary(response: httpx.Response) -> bool:
-    """Whether a reply says "not now": the same request may be carried out later."""
+    """True if the reply asks the caller to retry the same request later."""
     return response.status_code in _TEMPORARY
 
 
@@ -606,7 +617,7 @@ def read_event(line: bytes) -> dict[str, Any]:
 
 
 class LogCursor:
-    """How far a log was read: what to ask for next, and when to try again.
+    """Position in a log that is being read: the next request, and when to retry.
 
     Parameters
     ----------
@@ -645,7 +656,7 @@ class LogCursor:
 
     @property
     def in_shard(self) -> bool:
-        """Whether the reply was the rest of one shard of several: the others may follow."""
+        """True if the reply finished one of several shards: the others may follow."""
         return self._shard is not None and not self._one
 
     def next_shard(self, shards: int) -> bool:
@@ -681,5 +692,5 @@ _EXAMPLE = 'give one like "http://127.0.0.1:8470"'
 
 
 def _retry_after(header: str) -> float:
-    """What Retry-After asks for, if it is in seconds; at most a minute."""
+    """Seconds of the Retry-After header, if it is in seconds; at most 60."""
     return min(60.0, float(header)) if header.isascii() and header.isdigit() else 0.0

@@ -31,7 +31,7 @@ class ServiceError(SmidgenError):
     message
         What was wrong.
     hint
-        The way out.
+        What to do about it.
     """
 
     def __init__(self, status: int, code: str, message: str, hint: str) -> None:
@@ -124,14 +124,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
 
     @property
     def action(self) -> Any:
-        """What goes out: the ranking, the choice, the label, forward or drop, the point, or what a guest's loop has."""
+        """The action: the ranking, choice, label, forward or drop, the point, or the action of a plugin's loop."""
         tuned = self.point if self.knobs is None else self.knobs
         answers = (self.ranking, self.choice, self.label, self.forward, tuned, *(self.more or {}).values())
         return next((answer for answer in answers if answer is not None), None)
 
 
 class Learnt(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of feedback.
+    """Result of sending feedback.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ def read_answers(content: bytes) -> list[Answer]:
 
 
 def read_learnt(content: bytes) -> Learnt:
-    """What became of feedback."""
+    """Result of sending feedback."""
     return _read(content, Learnt)
 
 
@@ -174,7 +174,7 @@ def read_plain(content: bytes) -> dict[str, Any]:
 
 
 def read_forgotten(content: bytes, name: str) -> dict[str, int]:
-    """How many events of which models were forgotten: of the model itself, then of its copies."""
+    """Number of forgotten events by model: the model itself, then its copies."""
     told = read_plain(content)
     return {name: told["forgotten"], **told["copies"]}
 
@@ -335,7 +335,7 @@ def decisions_body(given: Any, *, keys: Sequence[str] | str | None, top: int | N
 
 
 def feedback_body(given: Mapping[str, Any]) -> bytes:
-    """What the user did: the one field that was given. Which fields there are, the loop of the model says."""
+    """The user's reaction: the one field that was given. The loop of the model defines which fields exist."""
     said = {name: value for name, value in given.items() if value is not None}
     if len(said) != 1:
         told = f" ({', '.join(said)})" if said else ""
@@ -361,7 +361,7 @@ def _draft(given: Any) -> dict[str, Any]:
 
 
 def _subject(given: Any, ids: Sequence[str | int] | None) -> dict[str, Any]:
-    """What is to be decided on: candidates, or the features of one thing, or nothing."""
+    """Context of a decision: candidates, the features of one object, or nothing."""
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], np.ndarray) and given[1].ndim == 2:
         ids, given = given
     if ids is not None:
@@ -389,7 +389,7 @@ def _subject(given: Any, ids: Sequence[str | int] | None) -> dict[str, Any]:
 
 
 def _is_offer(value: Any) -> bool:
-    """Whether it looks like the features of a candidate: an object, a row of numbers, or nothing."""
+    """True if the value has the form of a candidate's features: an object, a row of numbers, or nothing."""
     if isinstance(value, (list, tuple)):
         return all(isinstance(each, (int, float, np.number)) for each in value)
     return value is None or isinstance(value, (Mapping, np.ndarray))

@@ -312,7 +312,7 @@ def price_stream(
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Who rated what, and how.
+    """Ratings: user, item and value.
 
     Attributes
     ----------
@@ -344,12 +344,12 @@ class Ratings:
 
     @property
     def n_users(self) -> int:
-        """How many users there are."""
+        """Number of users."""
         return len(self.user_ids)
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         return len(self.item_ids)
 
     def matrix(self) -> Any:

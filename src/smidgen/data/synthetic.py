@@ -137,7 +137,7 @@ class FilterStream:
 
     @property
     def bayes(self) -> NDArray[np.bool_]:
-        """What the best filter forwards: the items with u·x ≥ 0."""
+        """Decisions of the best filter: it forwards the items with u·x ≥ 0."""
         return np.asarray(self.margins >= 0.0)
 
     def regret(self, actions: Any) -> FloatArray:
@@ -221,7 +221,7 @@ class LabelStream:
         return np.asarray(np.argmax(self.X @ self.U.T, axis=1))
 
     def regret(self, actions: Any) -> FloatArray:
-        """The cumulative regret of eq. 3: how much likelier the Bayes predictor's label was to be right."""
+        """Cumulative regret of eq. 3: the loss in probability of a correct label against the Bayes predictor."""
         rows = np.arange(len(self.X))
         gap = self.probabilities[rows, self.bayes] - self.probabilities[rows, np.asarray(actions)]
         return np.cumsum(gap)

@@ -16,7 +16,7 @@ from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import DataMissing, InvalidArgument, InvalidRecord
 from smidgen.serialization import UNREADABLE
 
-#: Actions that count as a click on a result, if nobody says.
+#: Actions that count as a click on a result, by default.
 CLICKS = ("click", "click_through", "item_click", "result_click", "product_click", "add_to_cart", "purchase", "watch")
 
 
@@ -29,7 +29,7 @@ class _Attributes(msgspec.Struct):
 
 
 class UbiEvent(msgspec.Struct):
-    """What somebody did, as far as it is read: what it was, in which search, and on which result."""
+    """One user action as far as it is read: its kind, its search and its result."""
 
     action_name: str
     query_id: str | None = None

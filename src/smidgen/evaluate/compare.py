@@ -163,8 +163,8 @@ def tune(
     Parameters
     ----------
     learner
-        A learner of the tune loop. It hears what its kind hears: `OGDEG` and `ONSEG` the loss at the point, `OGD` and
-        `ONS` the gradient there. It keeps what it learns.
+        A learner of the tune loop. `OGDEG` and `ONSEG` receive the loss at the point, `OGD` and `ONS` the gradient
+        there. The learner is updated in place.
     loss
         One of `smidgen.losses`: `LeastSquares`, `Logistic`, `Portfolio`, `Repeated`, or your own `PointLosses`.
     rounds

@@ -319,7 +319,7 @@ def single_look(below: Bets, above: Bets, alpha: float) -> tuple[float, float]:
     return single_low(below, alpha / 2.0), 1.0 - single_low(above, alpha / 2.0)
 
 
-#: Weighted terms say nothing before so many of them are not zero.
+#: Weighted terms give no interval until this many of them are not zero.
 FEW = 30
 
 

@@ -1,4 +1,4 @@
-"""What a policy is worth against another one that ran at the same time: lift, verdicts, and checks of the split.
+"""Effect of a policy against another that ran at the same time: lift, verdicts, and checks of the split.
 
 Two groups were split at random: one got the model, the other a fixed policy (a holdout) or another model. `lift` gives
 the difference of their mean rewards and their ratio, with intervals that hold however often one looks. Where several
@@ -54,7 +54,7 @@ REFIT = 50
 
 @dataclass(frozen=True)
 class Lift:
-    """How much more one group earned than the other.
+    """Difference in mean reward between two groups.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def lift(
     treated
         Which group it was in: 1 for the treated, 0 for the others.
     share
-        The probability with which it was to be treated, between 0 and 1: one number, or one per observation.
+        The intended probability of treatment, between 0 and 1: one number, or one per observation.
     covariates
         n × d numbers that were known before the split, such as what a user did before. They make the interval
         narrower by the share of the variance that they explain, and cost nothing if they explain none.
@@ -363,6 +363,28 @@ def lift_of_units(rewards: Any, decisions: Any, treated: Any, *, alpha: float = 
     return _lift(Estimate(value, *ends, effective, n, True, value - once, value + once), _ratio(units, a))
 
 
+def mean_of_units(rewards: Any, decisions: Any, *, alpha: float = 0.05) -> Estimate:
+    """Return the mean reward per decision of one group of units; see `lift_of_units`.
+
+    Examples
+    --------
+    >>> from smidgen.evaluate.lift import mean_of_units
+    >>> mean_of_units([1.0, 0.0], [2, 2]).value
+    0.25
+    """
+    a = as_alpha(alpha)
+    r, d = (as_numbers(name, each, 0.0, math.inf) for name, each in (("rewards", rewards), ("decisions", decisions)))
+    n = same_length(rewards=r, decisions=d) if len(r) else 0
+    value = float(r.sum() / d.sum()) if n else math.nan
+    if n < FEW_UNITS:
+        return Estimate(value, 0.0, 1.0, float(n), n, enough=False)
+    errors = (r - value * d) / d.mean()
+    error = math.sqrt(float(errors @ errors) / (n - 1) / n)
+    radius, once = error * multiplier([n, 10**12], a), error * _normal(a)
+    ends = max(0.0, value - radius), min(1.0, value + radius)
+    return Estimate(value, *ends, float(n), n, True, value - once, value + once)
+
+
 def _groups(units: Units) -> tuple[list[float], list[FloatArray]]:
     """Return the mean per decision of the treated and of the others, and what each unit contributes to its error."""
     means, errors = [], []
@@ -424,7 +446,7 @@ def _normal(alpha: float) -> float:
 
 
 class SampleRatio(NamedTuple):
-    """How a split compares with the one that was asked for.
+    """Comparison of the observed split with the intended one.
 
     Attributes
     ----------

@@ -296,7 +296,7 @@ class Portfolio(RowLosses):
 
 
 class Repeated(PointLosses):
-    """The same function in every round: any callable f(x), convex.
+    """One function for all rounds: any convex callable f(x).
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ class Repeated(PointLosses):
     gradient
         Its gradient; central differences of f, which look 1e-6 beyond the point, if left out.
     rounds
-        How many rounds; `smidgen.tune` can be told instead.
+        Number of rounds; `smidgen.tune` can set it instead.
     bound, lipschitz
         F and G over the space, if known: nothing can be said of a function that can only be called.
 
@@ -352,7 +352,7 @@ class Repeated(PointLosses):
         return np.array([(self(t, x + e) - self(t, x - e)) / 2e-6 for e in step])
 
     def values(self, x: FloatArray, rounds: int | None = None) -> FloatArray:
-        """The same loss in every round."""
+        """A loss that is constant over the rounds."""
         return np.full(len(self) if rounds is None else rounds, self(0, x))
 
     def mean(self, x: FloatArray, rounds: int | None = None) -> tuple[float, FloatArray]:

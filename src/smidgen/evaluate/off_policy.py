@@ -1,4 +1,4 @@
-"""What a policy that was not shown would have earned, from a log with propensities: by weights, by a model, or by both.
+"""Estimate what another policy would have earned, from a log with propensities: by weights, by a model, or by both.
 
 `overlap` says whether a log can answer for another policy at all, `log_chance` how likely a learner that ranks would
 have shown a list that another one has shown. Exported as `smidgen.offline`.
@@ -354,7 +354,7 @@ def _predictions(predicted: Any) -> FloatArray:
     return np.clip(as_numbers("predicted", predicted, -1e100, 1e100, ndim=2), 0.0, 1.0)
 
 
-#: A mean weight further from 1 than so many standard errors says that the propensities are not what was drawn from.
+#: A mean weight further from 1 than this many standard errors indicates that the logged propensities are wrong.
 FAR = 5.0
 #: An estimate that hangs on fewer rounds than this share of the log is called noisy.
 THIN = 0.1
@@ -362,7 +362,7 @@ THIN = 0.1
 
 @dataclass(frozen=True)
 class Overlap:
-    """How much of a log bears on another policy.
+    """Effective share of a log for another policy.
 
     Attributes
     ----------

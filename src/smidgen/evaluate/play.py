@@ -1,4 +1,4 @@
-"""One way to play a stream, for every loop: decide, hear what the stream or the user says, learn; and measure.
+"""Play a stream in any loop: decide, receive feedback from the stream or the user, learn, and measure.
 
 Compiled code plays a stream in the place of the two verbs only where it comes out the same to the last bit.
 """
@@ -92,7 +92,7 @@ class RegretMeter:
 
 
 def as_compiled(learner: Learner) -> bool:
-    """Whether compiled code speaks for this learner.
+    """True if a compiled kernel exists for this learner.
 
     It does not if a guard stands before its steps, if its stream is quicker than exact, nor for a class of others that
     changes how one of ours decides or learns, unless that class brings its own stream.
@@ -150,14 +150,14 @@ Progress = bool | Callable[[int], None]
 
 
 class Measure(NamedTuple):
-    """What the rounds are measured by."""
+    """Measure of the rounds."""
 
     utility: Any = None
     alpha: Any = None
     loss: Loss | None = None
 
     def known(self, user: Any, stream: Any) -> Measure:
-        """What was asked for, or else what the user and the stream know."""
+        """The requested measure, or the one that the user and the stream support."""
         utility, alpha = self.utility, self.alpha
         if utility is None:
             utility = getattr(user, "w_star", None)
@@ -199,7 +199,7 @@ def play_user(
 
 
 def of_table(history: History) -> History:
-    """What is kept of a table of queries, by whichever road it was played: what was shown, and what it was worth."""
+    """Results of playing a table of queries, compiled or not: what was shown and its utility."""
     return replace(
         history,
         greedy=None,
@@ -220,7 +220,7 @@ def _asked(
     seen: Callable[[Decision, Any], None] | None = None,
     keep: bool = False,
 ) -> list[tuple[Decision, Any]]:
-    """The decisions of all rounds, and what the user said; without their features unless they are to be kept."""
+    """The decisions of all rounds with the user's feedback; without features unless they are kept."""
     asked: list[tuple[Decision, Any]] = []
     for context in tracked(contexts, progress):
         decision = learner.decide(context)

@@ -1,15 +1,15 @@
-"""How far people look at rankings, and what clicks of the past say of another ranking, given that.
+"""Estimate how far users examine rankings, and evaluate other rankings from past clicks with that curve.
 
 Under the position-based model a document of attraction γ at place k is clicked with probability read[k]·γ. Where two
 neighbours stand in either order equally often, whatever they are, the clicks at the two places are in the ratio
 read[k + 1]/read[k]; ratios of neighbours give the examination curve (`examination`). Lists that came in unequal shares
 are weighed until the shares are equal.
 
-Engines that rank by no coin still show a result of one search at different places over time: an index grows, a setting
-changes, two versions run side by side. Such moves are swaps that somebody else made (`harvested`).
+Search engines without randomization still show a result of one search at different positions over time: the index
+grows, a setting changes, two versions run in parallel. Such moves serve as swaps (`harvested`).
 
-A click at a place that people seldom look at stands for many that would have come had it stood higher. So each click
-counts by how likely the new place is looked at over how likely the old one was (`position_ips`).
+A click at a rarely examined position represents many clicks that the result would have received higher up. Each click
+is therefore weighted by the examination probability of the new position over that of the old one (`position_ips`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WEIGHTS = {"overlap": "2 P(R*)/(P(R) + P(R*))", "inverse": "(P(R) + P(R*))/(2 P(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Examination:
-    """How likely people look at each place, the first taken as 1.
+    """Examination probability of each position, relative to the first.
 
     Attributes
     ----------
@@ -90,14 +90,13 @@ def examination(
     Notes
     -----
     **Estimate** read[k + 1]/read[k] = Σ weight·click at k + 1 / Σ weight·click at k, over the lists in which the two
-    places are a pair; the curve is the product of such ratios. Weights: swapped pairs 1/(2p), others 1/(2(1 − p)).
-    Drawn lists, P the learner's own, R* with the two neighbours exchanged: inverse (P(R) + P(R*))/(2 P(R)), overlap
-    2 P(R*)/(P(R) + P(R*)). Both make R and R* count alike. Inverse weights have no limit: once the learner is sure of
-    itself a single rare list can outweigh all others. Overlap weights stay below 2, and give little to pairs whose
-    order is nearly certain [2].
-    **Interval** by the delta method on the log of the curve, each round's clicks taken together.
-    **Assumes** the position-based model. Of people who stop after a click it tells how likely a place is reached, on
-    average over what stood above it.
+    positions are a pair; the curve is the product of such ratios. Weights: swapped pairs 1/(2p), others 1/(2(1 − p)).
+    Drawn lists, P the learner's own, R* with the two neighbors exchanged: inverse (P(R) + P(R*))/(2 P(R)), overlap 2
+    P(R*)/(P(R) + P(R*)). Both give R and R* equal weight. Inverse weights have no limit: once the learner is certain, a
+    single rare list can outweigh all others. Overlap weights stay below 2, and give little weight to pairs whose order
+    is nearly certain [2]. **Interval** by the delta method on the log of the curve, each round's clicks taken together.
+    **Assumes** the position-based model. For users who stop after a click, the curve is the probability that a position
+    is reached, averaged over the results above it.
 
     Examples
     --------
@@ -158,13 +157,13 @@ class Looks:
         self._below.append(lower)
 
     def curve(self, level: float = 0.95) -> Examination:
-        """How far people look, as far as these rounds tell."""
+        """The examination curve estimated from these rounds."""
         above, below = (np.array(each).reshape(-1, self._pairs) for each in (self._above, self._below))
         return chained(above, below, level)
 
 
 def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> FloatArray:
-    """What a click counts at each pair of neighbours."""
+    """Weight of a click at each pair of neighbors."""
     out = np.empty(pairs)
     if not isinstance(decision, Decision) or decision.log_propensity is None or decision.scores is None:
         raise InvalidArgument(
@@ -222,7 +221,7 @@ def harvested(
     Returns
     -------
     Examination
-        NaN from the place on that no result has left for its neighbour, or that nobody clicked.
+        NaN from the first position that no result has exchanged with its neighbor, or that received no click.
 
     Notes
     -----
@@ -294,7 +293,7 @@ def position_ips(
     clip: float = 100.0,
     confidence: float = 0.95,
 ) -> Estimate:
-    """What pages would be worth under another ranking, from the clicks on them under the old one.
+    """Estimate the utility of pages under another ranking, from their clicks under the old one.
 
     Parameters
     ----------
@@ -304,7 +303,7 @@ def position_ips(
     n
         The number of pages, those without clicks among them.
     read
-        The examination curve: how likely each place is looked at (`examination`). Nobody looks further.
+        The examination curve: the probability that each position is examined (`examination`); zero beyond its end.
     value
         ``"clicks"``: the clicks that the new ranking would get; ``"dcg"``: Σ attraction/log2(place + 1).
     clip
@@ -361,7 +360,7 @@ def position_ips(
 
 
 def _range(worth: FloatArray, read: FloatArray, clip: float, old: IntArray, per_page: FloatArray) -> float:
-    """What a page can be worth at most: a sum of products is largest when both are sorted the same way."""
+    """Upper bound on the utility of a page: a sum of products is largest when both are sorted in the same order."""
     most = clip * len(read)
     if (read > 0.0).all() and (not len(old) or old.max() < len(read)):
         products = np.sort(worth)[::-1] / np.sort(read)
@@ -372,7 +371,7 @@ def _range(worth: FloatArray, read: FloatArray, clip: float, old: IntArray, per_
 def replay_clicks(
     log: Iterable[tuple[Decision, Any]], ranker: Learner | Callable[[Any], Any], *, read: ArrayLike, **settings: Any
 ) -> Estimate:
-    """What another ranker would have been worth on the contexts of a log of clicks, by `position_ips`.
+    """Estimate the utility of another ranker on the contexts of a click log, by `position_ips`.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ DECIDED, SILENT = range(2)  # what `DrawnMemory.counts` counts
 
 
 class DrawnMemory(NamedTuple):
-    """What a learner remembers; the stream writes to it."""
+    """State of a learner; the stream writes to it."""
 
     w: FloatArray
     squares: FloatArray
@@ -72,7 +72,7 @@ class DrawnMemory(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """What is read of a table; arrays that nobody asks for are empty."""
+    """Fields read from a table; arrays that are not requested are empty."""
 
     X: FloatArray
     starts: IntArray
@@ -83,7 +83,7 @@ class Queries(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is written down, one row per round: the first documents shown; the utilities of y and ȳ, if measured."""
+    """Results, one row per round: the first documents shown, and the utilities of y and ȳ if measured."""
 
     shown: IntArray
     utilities: FloatArray
@@ -103,7 +103,7 @@ class QueryTable:
     ----------
     X
         The features of all documents, one row each: a 2-D array, or a scipy CSR matrix, which is made dense. Copied,
-        unless nobody can write to it.
+        unless the array is read-only.
     starts
         Where the documents of each query begin, and where those of the last end: query i has the rows
         ``starts[i]`` … ``starts[i + 1] - 1``, at least one.
@@ -349,7 +349,7 @@ class _Stream(NamedTuple):
 
 
 def _drawn_play(learner: RankLearner) -> Callable[[_Stream], bool]:
-    """How a learner that draws plays a stream, or a refusal if its rounds are not compiled."""
+    """Play a stream with a learner that draws; raises if its rounds are not compiled."""
     drawing = learner.drawing() if written_for(learner, "drawing", "_step") else None
     if drawing is None:
         raise InvalidArgument(f"the rounds of {learner!r} are not compiled", "play it with smidgen.simulate")
@@ -357,7 +357,7 @@ def _drawn_play(learner: RankLearner) -> Callable[[_Stream], bool]:
 
 
 def _ruled_play(learner: Coactive | DuelingBandit) -> Callable[[_Stream], bool]:
-    """The same for one that steps by a rule, or duels."""
+    """Play a stream with a learner that steps by a rule, or duels."""
     return partial(_play_ruled, learner, *forms_of(learner))
 
 
@@ -390,7 +390,7 @@ def _play_retrained(rule: Retrained, program: Program, m: RuleMemory, stream: _S
 
 
 def _play_drawn(learner: RankLearner, drawing: Drawing, stream: _Stream) -> bool:
-    """The same for a learner that draws."""
+    """Play a table with a learner that draws."""
     state, none = learner._state(), np.empty(0)
     squares, total = (np.array(state.get(name, none)) for name in ("squares", "total"))
     m = DrawnMemory(learner.weights, squares, total, np.array([learner.decisions, learner.uninformative]))

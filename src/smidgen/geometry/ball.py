@@ -71,7 +71,7 @@ class Ball(Space):
         return x
 
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
-        """Whether ``point`` is in the ball, up to a relative tolerance."""
+        """Return True if ``point`` is in the ball, up to a relative tolerance."""
         return bool(finite_norm(point) <= self.radius * (1.0 + tolerance))
 
     def project(self, point: FloatArray) -> FloatArray:

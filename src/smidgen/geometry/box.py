@@ -94,7 +94,7 @@ class Box(Space):
         return x
 
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
-        """Whether every free coordinate is within half an edge of 0, up to a relative tolerance."""
+        """Return True if every free coordinate is within half an edge of 0, up to a relative tolerance."""
         finite_norm(point)
         return bool((np.abs(point) <= self._half * (1.0 + tolerance)).all())
 

@@ -71,7 +71,7 @@ class L1Ball(Space):
         return x
 
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
-        """Whether the absolute values add up to at most the radius, up to a relative tolerance."""
+        """Return True if the absolute values add up to at most the radius, up to a relative tolerance."""
         finite_norm(point)
         return bool(np.sum(np.abs(point)) <= self.radius * (1.0 + tolerance))
 
@@ -95,7 +95,7 @@ class L1Ball(Space):
         return L1Ball(dim=self.dim, radius=factor * self.radius)
 
     def sample(self, rng: np.random.Generator) -> FloatArray:
-        """Uniform shares of the radius, one of them for nobody, with random signs."""
+        """Uniform shares of the radius, one of them unused, with random signs."""
         shares = rng.exponential(size=self.dim + 1)
         x: FloatArray = rng.choice((-1.0, 1.0), size=self.dim) * (self.radius / shares.sum()) * shares[:-1]
         return x

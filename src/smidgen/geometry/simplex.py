@@ -123,7 +123,7 @@ class Simplex(Space):
         return x
 
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
-        """Whether no share is below the floor, up to a tolerance relative to 1/dim − floor."""
+        """Return True if no share is below the floor, up to a tolerance relative to 1/dim − floor."""
         finite_norm(point)
         return bool(self._lift(point).min() >= -self._depth * (1.0 + tolerance))
 

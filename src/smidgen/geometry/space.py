@@ -1,4 +1,4 @@
-"""What every convex set has in common: a centre, coordinates of its own, and ways back into it.
+"""Base class of convex sets: a center, free coordinates, and projections.
 
 The nearest point of a polytope may be asked for in the norm of a matrix A of which only the inverse is known
 (`nearest_in_norm`). A polytope is known there only by its separation: given a point, the most violated of the
@@ -110,7 +110,7 @@ class Space(VersionedSettings, ABC):
 
     @abstractmethod
     def contains(self, point: FloatArray, tolerance: float = 1e-9) -> bool:
-        """Whether the point with the free coordinates ``point`` is in the set, up to a relative tolerance."""
+        """Return True if the point with the free coordinates ``point`` is in the set, up to a relative tolerance."""
 
     @abstractmethod
     def project(self, point: FloatArray) -> FloatArray:
@@ -203,9 +203,9 @@ def nearest_in_norm(
 
     Notes
     -----
-    **Cost**: d³/3 for L, then O(d²) per constraint that enters: about one per active constraint on a box or a simplex
-    (two if A is ill-conditioned); on an L1 ball, of which every facet touches every coordinate, up to d, or several
-    times d if A is ill-conditioned.
+    **Cost**: d³/3 for L, then O(d²) per constraint that becomes active: about one per active constraint on a box or a
+    simplex (two if A is ill-conditioned); on an L1 ball, of which every facet touches every coordinate, up to d, or
+    several times d if A is ill-conditioned.
 
     References
     ----------

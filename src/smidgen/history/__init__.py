@@ -1,4 +1,4 @@
-"""What happened in a run: one record for every loop, side by side with others, as a frame and as a picture."""
+"""Records of runs: one class for every loop, with comparison, data frame and plots."""
 
 from smidgen.history.history import Comparison, History
 

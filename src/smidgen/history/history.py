@@ -1,4 +1,4 @@
-"""What happened in a run, round by round, whatever the loop and however it was played; and several runs side by side.
+"""Record of a run, round by round, for every loop and every way of playing; and comparison of several runs.
 
 Mistakes, regret and averages are defined once for all loops (`Outcomes`). The names of columns are those that frames,
 tables and notebooks show. Frames are those of pandas or polars; neither is needed unless it is asked for.
@@ -52,9 +52,9 @@ class Outcomes:
     def mistakes(self) -> NDArray[np.bool_]:
         """Of the label and the filter loop: whether what was shown was wrong.
 
-        On a labelled stream that is known of every round. Where a user answered, it is known of what was answered: a
-        label called wrong, or rewarded by less than one half; an item forwarded and not relevant (or heard to be
-        relevant and dropped).
+        On a labeled stream mistakes are known for every round. Where a user answered, they are known for the answered
+        rounds: a label called wrong, or rewarded by less than one half; an item forwarded and not relevant (or reported
+        as relevant and dropped).
         """
         if self.truth is not None:
             return np.asarray(self.actions != self.truth)
@@ -67,7 +67,7 @@ class Outcomes:
 
     @property
     def greedy_mistakes(self) -> NDArray[np.bool_]:
-        """Whether the greedy action would have been wrong."""
+        """True where the greedy action would have been wrong."""
         return np.asarray(self.greedy != self._known_truth())
 
     @property
@@ -92,7 +92,7 @@ class Outcomes:
 
     @property
     def false_negatives(self) -> int:
-        """Relevant items dropped; nobody but the evaluator knows."""
+        """Relevant items dropped; only the evaluator knows them."""
         return int((~self.actions & self._known_truth()).sum())
 
     @property
@@ -118,7 +118,7 @@ class Outcomes:
 
     @property
     def regret(self) -> FloatArray:
-        """How far each round fell short of the best there was.
+        """Difference of each round to the best possible value.
 
         U(x, y*) − U(x, y) where a utility is known; the highest reward on offer less the reward; of the tune loop
         f_t(x_t) − f_t(x*), x* the best fixed point (a single round's can be negative).
@@ -181,7 +181,7 @@ class Outcomes:
 
     @property
     def clicks(self) -> IntArray:
-        """How many documents were clicked in each round, where users click."""
+        """Number of clicked documents in each round, where users click."""
         given = self.feedback
         if not given or not all(hasattr(each, "documents") for each in given):
             raise InvalidArgument("the run has feedback other than clicks", "use history.feedback")
@@ -189,12 +189,12 @@ class Outcomes:
 
     @property
     def has_utility(self) -> bool:
-        """Whether the utility of every round was measured."""
+        """True if the utility of every round was measured."""
         return len(self.utility) == len(self)
 
     @property
     def curve(self) -> Curve | None:
-        """What pictures show of the run, up to each round; None if nothing was measured."""
+        """The curve that plots show, up to each round; None if nothing was measured."""
         if self.losses is not None:
             return Curve("average loss", self.average_loss)
         if self.rewards is not None:
@@ -233,12 +233,12 @@ def _mean(values: Any) -> float:
 
 
 def _wrong(label: Any, feedback: Any) -> bool:
-    """Whether feedback calls a label wrong: a bit that is false, or another label."""
+    """True if feedback calls a label wrong: `False`, or another label."""
     return not feedback if isinstance(feedback, (bool, np.bool_)) else _other(label, feedback)
 
 
 def _other(action: Any, feedback: Any) -> bool:
-    """Whether feedback is another answer than the one given; no feedback is none."""
+    """True if feedback differs from the answer given; no feedback does not."""
     return feedback is not None and bool(feedback != action)
 
 
@@ -317,18 +317,18 @@ def summary_of(history: History) -> dict[str, float]:
 
 
 def has_mistakes(history: History) -> bool:
-    """Whether it is known which rounds went wrong."""
+    """True if it is known which rounds went wrong."""
     return history.truth is not None or (history.loop in ("label", "filter") and history.feedback is not None)
 
 
 def has_regret(history: History) -> bool:
-    """Whether the best of each round is known."""
+    """True if the best value of each round is known."""
     by_loss = history.losses is not None and history.best_losses is not None
     return by_loss or history.has_utility or (history.rewards is not None and history.best is not None)
 
 
 def has_clicks(history: History) -> bool:
-    """Whether every feedback was clicks."""
+    """True if every feedback was clicks."""
     return bool(history.feedback) and all(hasattr(each, "documents") for each in history.feedback or ())
 
 
@@ -385,8 +385,8 @@ _BY_ROUND = (
 class History(Outcomes):
     """The rounds of a run, in order: the same record for every loop, with what that loop knows.
 
-    What was not heard or measured is None, or empty where it says so, and what would follow from it is refused with
-    the reason.
+    Fields that were not received or measured are None, or empty where documented; properties derived from them raise an
+    error with the reason.
 
     Attributes
     ----------
@@ -396,7 +396,7 @@ class History(Outcomes):
     greedy
         What would have gone out without exploration.
     truth
-        On a labelled stream: the true labels, or whether each item was relevant. The learner need not have heard them.
+        On a labeled stream: the true labels, or the relevance of each item. The learner need not have received them.
     labels
         The names of the labels.
     learner, loop
@@ -578,7 +578,7 @@ _OF_THE_LAST = ("labels", "learner", "loop", "alpha", "loss", "weights")
 
 
 def _explored(actions: Any, greedy: Any) -> NDArray[np.bool_]:
-    """Whether another action went out than the greedy one; of a filter, an item in spite of its margin."""
+    """True where the decision differs from the greedy action; in a filter, items forwarded despite the margin."""
     shown, best = np.asarray(actions), np.asarray(greedy)
     if shown.dtype == np.bool_:
         return np.asarray(shown & ~best)

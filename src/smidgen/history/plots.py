@@ -32,7 +32,7 @@ COLOURS = (
 
 
 class Curve(NamedTuple):
-    """What a run is judged by: its name, its values, and whether they fall by factors."""
+    """Measure of a run: its name, its values, and whether to plot them on a log scale."""
 
     name: str
     values: FloatArray
@@ -40,7 +40,7 @@ class Curve(NamedTuple):
 
 
 class _Run(Protocol):
-    """What is drawn of a `History`."""
+    """Plots of a `History`."""
 
     @property
     def curve(self) -> Curve | None: ...
@@ -106,7 +106,7 @@ def draw(
 
 
 def average(values: Any) -> FloatArray:
-    """The mean of the values up to each; what is not a number was not heard, and does not count."""
+    """Running mean of the values; NaN means no feedback and is not counted."""
     unheard = np.isnan(values)
     if not unheard.any():
         return np.asarray(np.cumsum(values) / np.arange(1, len(values) + 1))

@@ -18,7 +18,7 @@ Told = tuple[int, int | bytes]
 
 
 class Processes:
-    """So many processes of this machine.
+    """Run tasks in local processes.
 
     Parameters
     ----------
@@ -39,17 +39,17 @@ class Processes:
                 worker.begin(waiting.pop(), said)
             left = len(tasks)
             while left:
-                worker, told, answer = said.get()
+                worker, message, answer = said.get()
                 place = worker.place
-                if "at" in told:
-                    yield place, told["at"]
-                elif "answer" in told:
+                if "at" in message:
+                    yield place, message["at"]
+                elif "answer" in message:
                     left -= 1
                     if waiting:
                         worker.begin(waiting.pop(), said)
                     yield place, answer
                 else:
-                    raise load_error(told)
+                    raise load_error(message)
         finally:
             for worker in workers:
                 worker.end()
@@ -89,8 +89,8 @@ class _Child:
     def _listen(self, said: Any) -> None:
         out = self._process.stdout
         for line in out or ():
-            told = msgspec.json.decode(line)
-            said.put((self, told, out.read(told["answer"]) if out is not None and "answer" in told else b""))
+            message = msgspec.json.decode(line)
+            said.put((self, message, out.read(message["answer"]) if out is not None and "answer" in message else b""))
         died = WorkFailed(
             "a process that worked has died", "look whether memory was short; with --jobs 1 everything stays in one"
         )

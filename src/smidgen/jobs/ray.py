@@ -38,7 +38,7 @@ def beyond_loopback(pid: int | None = None) -> list[str]:
 
     Returns
     -------
-    ``"address:port"`` each, sorted; none on systems without ``/proc``, where nobody can say.
+    ``"address:port"`` each, sorted; empty on systems without ``/proc``.
 
     Examples
     --------
@@ -125,12 +125,12 @@ CLOSED = {
 
 
 class OnRay:
-    """So many tasks at a time on Ray.
+    """Run tasks on Ray.
 
     Parameters
     ----------
     jobs
-        How many; of a cluster that was joined, as many as it holds.
+        Number of tasks at a time; for an existing cluster, the number that it can hold.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -154,7 +154,7 @@ class OnRay:
 
 
 def _next(ray: Any, task: Any, doing: dict[Any, int]) -> Iterator[Told]:
-    """What a task says next."""
+    """Next message of a task."""
     try:
         said = ray.get(next(task))
     except StopIteration:
@@ -175,7 +175,7 @@ def _work(work: str, settings: str) -> Iterator[int | bytes | str]:
     """Do a task there; an error comes back as JSON."""
     try:
         yield from function(work)(msgspec.json.decode(settings))
-    except Exception as error:  # whatever a task does: the one who asked is told
+    except Exception as error:  # any exception is reported to the caller
         if not dump_error(error)["error"]:
             raise
         yield msgspec.json.encode(dump_error(error)).decode()
@@ -185,9 +185,9 @@ def _work(work: str, settings: str) -> Iterator[int | bytes | str]:
 def started(jobs: int) -> Iterator[Any]:
     """Ray, joined or started, and left in the end.
 
-    A cluster of our own listens on the loopback address only, asks for a token that nobody is told, has no dashboard,
-    sends no statistics, and keeps its files in a folder that others cannot read. If anything listens further after
-    all, it is ended at once and refused.
+    A cluster that smidgen starts listens on the loopback address only, requires a secret token, has no dashboard, sends
+    no statistics, and keeps its files in a private folder. If it listens on another address after all, smidgen stops it
+    at once and raises an error.
     """
     address, before = os.environ.get("RAY_ADDRESS"), dict(os.environ)
     if not address:
@@ -213,7 +213,7 @@ def started(jobs: int) -> Iterator[Any]:
 
 @cache
 def _token() -> str:
-    """The word without which nobody is let in; one for all of this process, since Ray keeps the first that it sees."""
+    """The token of the cluster; one per process, because Ray keeps the first one that it sees."""
     return secrets.token_hex(32)
 
 

@@ -59,11 +59,11 @@ def dump_error(error: BaseException) -> dict[str, str]:
     return {"error": "", "problem": f"{type(error).__name__}: {error}", "hint": "what is above says where"}
 
 
-def load_error(told: dict[str, str]) -> SmidgenError:
-    """The error that `told` tells of: of the same class, if it is one of ours."""
-    module, _, name = told["error"].partition(":")
+def load_error(message: dict[str, str]) -> SmidgenError:
+    """Rebuild the error that ``message`` describes, with its own class if that is a smidgen error."""
+    module, _, name = message["error"].partition(":")
     if module.startswith("smidgen"):
         kind = getattr(importlib.import_module(module), name, None)
         if isinstance(kind, type) and issubclass(kind, SmidgenError):
-            return kind(told["problem"], told["hint"])
-    return WorkFailed(f"the work failed: {told['problem']}", told["hint"])
+            return kind(message["problem"], message["hint"])
+    return WorkFailed(f"the work failed: {message['problem']}", message["hint"])

@@ -1,4 +1,4 @@
-"""A process that works: one task after the other, told on standard input, answered on standard output.
+"""Worker process: runs one task after the other, reading them from standard input and answering on standard output.
 
 A task comes as a line of JSON. While it is done, lines of JSON say how far it is; then one says how long the answer
 is, and the answer's bytes follow. The process ends when its input does, so it never outlives the one who started it.
@@ -45,7 +45,7 @@ def _work(line: bytes, out: BinaryIO) -> None:
                 answer = each
             else:
                 _say(out, {"at": each})
-    except Exception as error:  # whatever a task does: the one who asked is told
+    except Exception as error:  # any exception is reported to the caller
         if not dump_error(error)["error"]:
             traceback.print_exc()
         _say(out, dump_error(error))

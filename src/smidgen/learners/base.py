@@ -84,7 +84,7 @@ def load_state(header: Header, arrays: dict[str, NDArray[Any]], size: int, sourc
 def _construct(cls: type[Learner], header: Header, params: Mapping[str, Any]) -> Learner:
     try:
         settings = serialization.unpack(dict(params))
-    except InvalidRecord as error:  # a structure of somebody's own
+    except InvalidRecord as error:  # a user's own structure
         raise NotSaveable(f"the settings of the {cls.__name__} cannot be read: {error.problem}", error.hint) from error
     return cls.at(header.settings_version, **settings)
 
@@ -143,7 +143,7 @@ def _refuse_swollen(cls: type[Learner], header: Header, size: int, source: str) 
 
 
 def _declared_size(cls: type[Learner], packed: Mapping[str, Any], features: int) -> float:
-    """What the card says of the size, of a learner inside another too, without making any; infinity if it cannot."""
+    """Size according to the metadata, including a nested learner, without creating one; infinity if unknown."""
     inside = packed.get("learner")
     kind = inside.get(serialization.TAG) if isinstance(inside, dict) else None
     if isinstance(inside, dict) and isinstance(kind, str) and kind in learners:
@@ -218,7 +218,7 @@ class Learner(VersionedSettings, ABC):
 
     #: What people and programs want to know of it; set by `register`.
     card: ClassVar[Card]
-    #: Rises when the arrays of `_state`, or the notes beside them, change.
+    #: Increases when the arrays of `_state`, or the notes next to them, change.
     state_version: ClassVar[int] = 1
     #: For each older number: from its arrays and notes to those of the next.
     older_state: ClassVar[Mapping[int, Upgrade]] = MappingProxyType({})
@@ -316,7 +316,7 @@ class Learner(VersionedSettings, ABC):
             self.learn(decision, told)
 
     def _learnt_next(self, rounds: int) -> None:
-        """Count so many more decisions, all of them learnt: what a compiled stream leaves behind."""
+        """Count this many more decisions as learned, after a compiled stream."""
         self._learnt.add_range(self._decided + 1, self._decided + 1 + rounds)
         self._decided += rounds
 
@@ -338,12 +338,12 @@ class Learner(VersionedSettings, ABC):
 
     @property
     def guarded(self) -> int | None:
-        """How many decisions' features were scaled down before they were learnt; None without a guard."""
+        """Number of decisions whose features were scaled down before learning; None without a guard."""
         return None if self._guard is None else self._guard.scaled
 
     @property
     def shared_start(self) -> str | None:
-        """How one more of its kind may begin where others have learnt.
+        """Initial state for a new learner of the same kind, taken from ones that have learned.
 
         ``"mean"``: with the mean of what they give (`start`); ``"pooled"``: with what one gives that was taught all of
         theirs; None: with nothing.
@@ -351,7 +351,7 @@ class Learner(VersionedSettings, ABC):
         return None
 
     def start(self) -> State:
-        """What one that begins may take over from this one: weights, and what else its kind says.
+        """State that a new learner may adopt from this one: weights, and further fields of its kind.
 
         Examples
         --------
@@ -397,12 +397,12 @@ class Learner(VersionedSettings, ABC):
 
     @property
     def rounds(self) -> int:
-        """How many decisions have been learnt from, and how many examples."""
+        """Number of decisions learned from, plus the number of examples."""
         return len(self._learnt) + self._taught
 
     @property
     def decisions(self) -> int:
-        """How many decisions have been made: the number of the latest one."""
+        """Number of decisions made, which is the number of the latest one."""
         return self._decided
 
     @property
@@ -423,7 +423,7 @@ class Learner(VersionedSettings, ABC):
         saving.write_file(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """What `save` writes; `Learner.from_bytes` gives back a learner that continues bit for bit."""
+        """The bytes that `save` writes; `Learner.from_bytes` restores a learner that continues bit for bit."""
         try:
             params = serialization.pack(self._asked)
             notes = serialization.pack(self._notes())
@@ -467,7 +467,7 @@ class Learner(VersionedSettings, ABC):
         return saving.read_compact(content, self._kind, self._settings)
 
     def from_compact_many(self, contents: Sequence[bytes]) -> list[Decision]:
-        """What `recall` gives of each, sooner."""
+        """Like `recall` for several at once, faster."""
         return saving.read_compact_many(contents, self._kind, self._settings)
 
     def adopt(self, decision: Decision) -> Decision:
@@ -489,7 +489,7 @@ class Learner(VersionedSettings, ABC):
         return self.params
 
     def to_settings(self) -> dict[str, Any]:
-        """What a record says of a learner that is a setting: what was asked for, and the number of the defaults."""
+        """Record of a learner that is a setting: the requested arguments, and the version of the defaults."""
         return {**self._asked, VERSION: self.built_at}
 
     @classmethod
@@ -524,7 +524,7 @@ class Learner(VersionedSettings, ABC):
         )
 
     def _start(self) -> State:
-        """What `start` gives, of a learner that has one to share."""
+        """Like `start`, for a learner that can share one."""
         return {"w": self.weights}
 
     def _start_from(self, start: Mapping[str, NDArray[Any]]) -> None:
@@ -541,7 +541,7 @@ class Learner(VersionedSettings, ABC):
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
 
     def _notes(self) -> dict[str, Any]:
-        """What is remembered beside the arrays: values that `smidgen.serialization` can write."""
+        """State other than the arrays: values that `smidgen.serialization` can write."""
         return {}
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
@@ -578,7 +578,7 @@ class Learner(VersionedSettings, ABC):
             )
 
     def _admissible(self, decision: Decision) -> bool:
-        """Whether `_admit` takes it."""
+        """True if `_admit` accepts it."""
         if decision.__class__ is not Decision or decision.kind != self._kind or decision.settings != self._settings:
             return False
         return decision.number >= self._learnt.end or decision.number not in self._learnt

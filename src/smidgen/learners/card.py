@@ -1,8 +1,8 @@
-"""What people and programs read of an algorithm: every learner registers itself with a card.
+"""Metadata of an algorithm for people and programs: every learner registers itself with a card.
 
-What a learner is stands here, beside its class, once. The service, the adapters, the benchmarks, the command line, the
-docs and the dashboard read the card; no other room names a learner. The table of all cards is here too, for the
-terminal, for programs and for the docs.
+A learner's metadata is defined here, next to its class, once. The service, the adapters, the benchmarks, the command
+line, the docs and the dashboard read it; no other package names a learner. This module also prints the table of all
+learners, for the terminal, for programs and for the docs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Loop(StrEnum):
-    """What goes out; one name everywhere."""
+    """Kind of action; one name everywhere."""
 
     RANK = "rank"
     CHOOSE = "choose"
@@ -36,7 +36,7 @@ class Loop(StrEnum):
 
 
 class Feedback(StrEnum):
-    """What comes back; one name everywhere."""
+    """Kind of feedback; one name everywhere."""
 
     BETTER = "better"
     CLICKS = "clicks"
@@ -80,13 +80,13 @@ class Recommended:
     """Settings for this case, beyond `Card.first`."""
 
     def suits(self, feedback: str, dim: int | None) -> bool:
-        """Whether it is meant for this."""
+        """True if it is meant for this."""
         return self.feedback == feedback and (self.up_to is None or (dim is not None and dim <= self.up_to))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What a person or a program wants to know of an algorithm before choosing it.
+    """Metadata to read before you choose an algorithm.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Card:
     order_free: bool = False
     """Whether the weights depend only on the set of decisions learnt, not on their order."""
     shows_pairs: bool = False
-    """Whether it puts a rival of its own beside its choice, and learns which of the two was better."""
+    """True if it shows a rival next to its choice, and learns which of the two was preferred."""
     unit_rows: Callable[[Mapping[str, Any]], bool] | None = None
     """Whether, with given settings, its decisions hold rows that were scaled to unit length."""
     averaged: bool = False
@@ -158,7 +158,7 @@ class Card:
 
     @property
     def feedback_in_words(self) -> str:
-        """What it learns from, for people."""
+        """Kind of feedback, for people."""
         return ", or ".join(IN_WORDS[Feedback(kind)] for kind in self.kinds)
 
 

@@ -26,22 +26,22 @@ from smidgen.serialization import UNREADABLE
 from smidgen.state import LearntNumbers
 from smidgen.structures import Choice, Ranking, structured
 
-#: So many rows are kept, and learnt anew under the bound once they are together.
+#: Number of rows that are kept and then learned again under the bound.
 FIRST = 20
-#: A row may be so many times as long as the quantile; a longer one counts as one of the quantile.
+#: A row may be this many times as long as the quantile; a longer one is scaled to the quantile.
 TIMES = 10.0
 #: The share of rows that are no longer than the quantile, in percent.
 PERCENT = 95
-#: Past so many rows all counts are halved: the bound follows features whose scale changes for good.
+#: Past this many rows all counts are halved: the bound follows features whose scale changes permanently.
 MEMORY = 1_000
-#: The kept rows are learnt anew earlier if they take more bytes than this.
+#: The kept rows are learned again earlier if they take more bytes than this.
 KEPT_BYTES = 1 << 22
 _STEPS = 8  # buckets between a power of two and the next
 _HINT = "give what Learner.save wrote; if it was that, restore it from a copy"
 
 
 class Lengths:
-    """How long rows are: counts in buckets an eighth of a power of two wide, so that nothing rounds.
+    """Distribution of row lengths: counts in buckets an eighth of a power of two wide, so that nothing rounds.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Lengths:
         self._total = sum(self._counts.values())
 
     def least(self) -> float:
-        """What no quantile is below until a shorter one is added."""
+        """Lower bound on every quantile until a shorter row is added."""
         return _end(min(self._counts)) if self._counts else math.inf
 
     def quantile(self) -> float:
@@ -101,7 +101,7 @@ class Lengths:
 
     @classmethod
     def of(cls, pairs: list[tuple[int, int]]) -> Lengths:
-        """What `pairs` gave."""
+        """Restore from `pairs`."""
         made = cls()
         made._counts = dict(pairs)
         made._total = sum(made._counts.values())
@@ -132,7 +132,7 @@ _saved = msgspec.msgpack.Decoder(_Saved)
 
 
 class _Guarded(Protocol):
-    """What a guard needs of a `Learner`."""
+    """Interface of a `Learner` that a guard needs."""
 
     _learnt: LearntNumbers
 
@@ -151,10 +151,10 @@ class _Guarded(Protocol):
 class Guard:
     """Scales down the rows that a learner learns from, where they are far longer than the usual.
 
-    The length of a decision is that of its longest row; decisions without features, or with none but zeros, do not
-    count. The first `FIRST` decisions are learnt as they are and kept; then all are learnt anew under the bound, so
-    that one wild row among them does no more harm than one after them. From then on a decision longer than `TIMES`
-    times the 95 % quantile of those before it is scaled down to that quantile: it counts as a long one among the usual.
+    The length of a decision is that of its longest row; decisions without features, or with zeros only, do not count.
+    The first `FIRST` decisions are learned as they are and kept; then all are learned again under the bound, so that an
+    outlier among them does no more harm than one after them. From then on a decision longer than `TIMES` times the 95 %
+    quantile of those before it is scaled down to that quantile.
     """
 
     def __init__(self) -> None:
@@ -167,7 +167,7 @@ class Guard:
         self._start: Mapping[str, NDArray[Any]] | None = None  # what the learner began with
 
     def begin(self, start: Mapping[str, NDArray[Any]]) -> None:
-        """Keep what the learner begins with, until its first decisions need not be learnt anew."""
+        """Keep the learner's initial state, until its first decisions need not be learned again."""
         self._start = {name: array.copy() for name, array in start.items()}
 
     def learn(self, learner: _Guarded, decision: Decision, feedback: Any) -> None:
@@ -185,13 +185,13 @@ class Guard:
 
     @property
     def settled(self) -> bool:
-        """Whether the first decisions are behind it."""
+        """True if the first decisions are over."""
         return self._settled
 
     def unbounded(self, lengths: FloatArray) -> tuple[int, Lengths]:
-        """How many of the next decisions, given their lengths, are learnt as they are; and all lengths seen by then.
+        """Number of the next decisions, given their lengths, that are learned unscaled; and all lengths seen by then.
 
-        It is settled; nothing changes before `passed` is told so.
+        The guard is past its first decisions; nothing changes before `passed` is called.
         """
         seen = Lengths.of(self._lengths.pairs())
         above = lengths[lengths > 0.0]
@@ -225,7 +225,7 @@ class Guard:
             self._settle(learner)
 
     def _settle(self, learner: _Guarded) -> None:
-        """Learn the first decisions anew, under the bound that they set."""
+        """Learn the first decisions again, under the bound that they set."""
         bounded = [self._bounded(decision, longest(decision.context)) for decision, _ in self._kept]
         if any(mine is not theirs for mine, (theirs, _) in zip(bounded, self._kept, strict=True)):
             twin = learner.fresh()
@@ -275,7 +275,7 @@ class Guard:
 
 
 def longest(context: Any) -> float:
-    """The length of the longest row of features; 0 if there are none, or if nobody can tell."""
+    """The length of the longest row of features; 0 if there are none, or if it is unknown."""
     if type(context) is Ranking or type(context) is Choice:  # as below, at once
         return longest_row(context.rows)
     if isinstance(context, Row):
@@ -285,7 +285,7 @@ def longest(context: Any) -> float:
 
 
 def scaled(context: Any, length: float) -> Any:
-    """The same context with its longest row of that length, and all others in proportion."""
+    """Copy of the context scaled so that its longest row has that length."""
     factor = length / longest(context)
     if isinstance(context, Row):
         with np.errstate(under="ignore"):
@@ -294,7 +294,7 @@ def scaled(context: Any, length: float) -> Any:
 
 
 def _bytes(context: Any) -> int:
-    """What it takes to keep a context; one whose length nobody can tell is not kept."""
+    """Bytes needed to keep a context; a context of unknown length is not kept."""
     if isinstance(context, Row):
         return context.values.nbytes + context.indices.nbytes
     if isinstance(context, (Ranking, Choice)):

@@ -27,7 +27,8 @@ from smidgen.structures import Choice
 
 #: Fewer steps are taken by the verbs.
 FEWEST = 4
-#: In the place of an action: one is to be decided on. What is less asks whether its own one is the label −2 − this.
+#: Marks, in place of an action, that one must be decided. A smaller value v asks whether the action is the label −2 −
+#: v.
 DECIDE = -1
 
 
@@ -89,7 +90,7 @@ class LogBatch:
     dim
         The number of features, if there is a form for kernels.
     labels
-        Whether rows are to be labelled; else candidates are to be chosen from.
+        True if rows get labels; otherwise one of the candidates is chosen.
     told
         What its answers are: bools, or floats; nothing if there are none.
     kept
@@ -114,7 +115,7 @@ class LogBatch:
         of: list[int] = []
         for step in self.steps:
             place = places.get(id(step.context))
-            if place is None or step.action == DECIDE:  # decided anew: on rows of its own
+            if place is None or step.action == DECIDE:  # decided again: on rows of its own
                 place = places[id(step.context)] = len(contexts)
                 contexts.append(step.context)
             of.append(place)
@@ -179,7 +180,7 @@ def _row_parts(contexts: Sequence[Any]) -> tuple[int, tuple[Any, Any, Any], IntA
 
 
 def _choice_parts(contexts: Sequence[Any]) -> tuple[int, tuple[Any, Any, Any], IntArray, IntArray] | None:
-    """The same of choices whose candidates are all on offer."""
+    """Arrays of choices whose candidates are all available."""
     if any(type(each) is not Choice or len(each.mask) for each in contexts):
         return None
     rows = [each.rows for each in contexts]
@@ -261,14 +262,14 @@ def take_steps(
 
 
 class LearnerSteps(NamedTuple):
-    """What one learner brings along, by step: the number of the decision, and the place where it is outcomes."""
+    """Input of one learner, by step: the number of the decision, and the position where it is an outcome."""
 
     numbers: IntArray
     places: IntArray
 
 
 class Outcomes(NamedTuple):
-    """What a learner decided, by place: that of a decision is its step; decisions from before have places behind.
+    """Decisions of a learner, by position: a decision's position is its step; earlier decisions have later positions.
 
     Attributes
     ----------

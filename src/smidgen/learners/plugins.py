@@ -1,7 +1,8 @@
 """Learners of others: found by the entry points of installed distributions, or brought by the name of a module.
 
 A distribution names its learners in the group ``smidgen.learners``, each as ``module:Class``; importing the module
-registers them. Nobody's broken package may take a service down, so what cannot be brought in is told of and left out.
+registers them. A broken package must not take a service down, so a learner that cannot be loaded is reported and
+skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 #: Where distributions name their learners.
 GROUP = "smidgen.learners"
 _log = logging.getLogger("smidgen.guests")
-_turn = threading.RLock()  # a guest may ask for the recommended learner while it is being brought in
+_turn = threading.RLock()  # a plugin may ask for the recommended learner while it is being loaded
 _tried: set[str] = set()
 _looked: list[bool] = []
 
@@ -85,7 +86,7 @@ def import_plugin(module: str) -> None:
 
 
 def _hands_on(module: ModuleType) -> bool:
-    """Whether a module holds registered classes of another one that was imported before."""
+    """True if a module holds registered classes of another one that was imported before."""
     classes = [each for each in vars(module).values() if isinstance(each, type)]
     return any(
         serialization.registered_name(each) is not None and not each.__module__.startswith("smidgen.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from smidgen.geometry.space import Space
     from smidgen.learners.base import Learner
 
-#: What comes back if nobody says: the first of these that any learner is recommended for.
+#: Default feedback: the first of these that any learner is recommended for.
 USUAL: dict[str, tuple[Feedback, ...]] = {
     Loop.RANK: (Feedback.CLICKS, Feedback.BETTER),
     Loop.CHOOSE: (Feedback.REWARD, Feedback.BETTER),
@@ -48,7 +48,7 @@ def recommended(
     loop
         Kind of decision: ``"rank"``, ``"choose"``, ``"label"``, ``"filter"``, ``"tune"``.
     feedback
-        What comes back; left out, what the loop usually hears: clicks, a better choice, one bit, the relevance, the
+        Kind of feedback; by default the usual one of the loop: clicks, a preferred choice, one bit, the relevance, the
         loss.
     dim
         The number of features; of tune, where ``space`` is left out, of knobs from 0 to 1, else of the columns

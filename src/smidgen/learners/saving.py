@@ -56,7 +56,7 @@ Number = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Header(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What stands in a saved learner before its arrays.
+    """Header of a saved learner, before its arrays.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ def _sum(*parts: bytes | memoryview) -> bytes:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write aside, sync, rename: a reader sees the old file or the new one, never half of one."""
+    """Write to a temporary file, sync, rename: a reader sees the old file or the new one, never a partial one."""
     target = Path(path)
     descriptor, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
@@ -284,7 +284,7 @@ def read_compact(content: bytes | memoryview, kind: str, settings: str) -> Decis
 
 
 def read_compact_many(contents: Sequence[bytes], kind: str, settings: str) -> list[Decision]:
-    """What `read_brief` gives of each, sooner."""
+    """Like `read_brief` for several at once, faster."""
     return [
         _usual(values, kind, settings) or _decision(values, kind, settings)
         for values in serialization.decode_many(contents)
@@ -339,7 +339,7 @@ def _usual(values: Any, kind: str, settings: str) -> Decision | None:
 
 @lru_cache(maxsize=256)
 def _fits(types: tuple[type, ...]) -> bool:
-    """Whether a brief with values of these types is one of the usual: of all its fields, no further ones among them."""
+    """True if a brief with values of these types is a usual one: all of its fields, and no others."""
     if not 2 <= len(types) <= len(_TYPES) or types[:2] != (int, int):
         return False
     return all(kind is None or each in (kind, NoneType) for each, kind in zip(types[2:], _TYPES[2:], strict=False))
@@ -370,7 +370,7 @@ def _decision(values: Any, kind: str, settings: str) -> Decision:
 
 #: The form of the bytes.
 START_FORM = 1
-#: So many numbers of one array are kept at most, the largest ones: half a megabyte.
+#: At most this many numbers of one array are kept, the largest ones: half a megabyte.
 MOST = 1 << 16
 _START_HINT = "restore the database from a backup"
 
@@ -402,12 +402,12 @@ def write_start(start: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArray[A
 
 
 def is_empty_start(start: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArray[Any]]) -> bool:
-    """Whether a start is that of a fresh learner, so that nothing need be said."""
+    """True if a start is that of a fresh learner, so that it need not be recorded."""
     return all(np.array_equal(array, _widened(fresh[name], array.shape)) for name, array in start.items())
 
 
 def read_start(content: bytes, fresh: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
-    """What `write_start` gave, for a learner whose fresh start is this; it may have more classes by now."""
+    """Read the output of `write_start`, for a learner with this fresh start; it may have more classes by now."""
     try:
         version, told = serialization.decode(content)
         if version != START_FORM or told.keys() != fresh.keys():

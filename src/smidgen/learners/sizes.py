@@ -1,4 +1,4 @@
-"""How many bytes a fresh learner holds, told from its settings alone: for the cards.
+"""Bytes that a fresh learner holds, computed from its settings alone: for the metadata.
 
 Settings are the arguments of the constructor, with its defaults; a space among them is a space.
 """
@@ -9,25 +9,25 @@ from collections.abc import Mapping
 from typing import Any
 
 Settings = Mapping[str, Any]
-#: The bytes of a label, besides what is remembered of it: its entries in a list and in a table.
+#: The bytes of a label, in addition to its state: its entries in a list and in a table.
 LABEL = 150
 
 
 def features(settings: Settings) -> int:
-    """How many features or coordinates there are."""
+    """Number of features or coordinates."""
     if (space := settings.get("space")) is not None:
         return int(space.dim)
     return int(settings.get("dim") or 0)
 
 
 def classes(settings: Settings) -> int:
-    """How many classes there are; they take places by fours."""
+    """Number of classes; they are allocated in fours."""
     known = n_labels(settings)
     return -(-known // 4) * 4 if known else 1
 
 
 def n_labels(settings: Settings) -> int:
-    """How many labels there are; none, of a learner without them."""
+    """Number of labels; 0 for a learner without them."""
     return int(settings.get("n_classes") or len(settings.get("labels") or ()))
 
 

@@ -1,4 +1,4 @@
-"""What every update rule has in common, and the simple rules: additive, soft, projected gradient, any rule in batches.
+"""Base class of update rules, and the simple rules: additive, soft, projected gradient, and any rule in batches.
 
 In compiled loops, a rule's `program` says what it is set to, and a `RuleMemory` holds what it remembers, in place. A
 step there is the whole update, by the kernels that the rules themselves step by: the move of the rule, and the way back
@@ -35,7 +35,7 @@ _NOWHERE = Region(BALL, 0, *np.zeros((4, 1)))
 
 
 class Program(NamedTuple):
-    """What a rule is set to, for compiled loops (see `smidgen.optim.rules`). A kind reads its own fields."""
+    """Settings of a rule for compiled loops (see `smidgen.optim.rules`). Each kind reads its own fields."""
 
     kind: int
     batch: int = 1  # rounds per step
@@ -146,7 +146,7 @@ COUNTS = 6
 
 
 class RuleMemory(NamedTuple):
-    """What a rule remembers. The kernels write to it; arrays that it does not need are empty."""
+    """State of a rule. The kernels write to it; unused arrays are empty."""
 
     dim: int  # of the weights; arrays may hold more, which stays 0
     w: FloatArray
@@ -166,7 +166,7 @@ def program_of(rule: Rule) -> Program | None:
 
 
 def memory_of(state: Mapping[str, NDArray[Any]], w: FloatArray, decided: int, multiple: int = 1) -> RuleMemory:
-    """A copy of what a rule at w remembers; vectors are as long as a multiple of so many numbers."""
+    """Copy of a rule's state at w; vectors are padded to a multiple of ``multiple`` numbers."""
     n, inverse = len(w), state.get("inverse", np.empty((0, 0)))
     width, kept = n + -n % multiple, len(inverse)
     base, end = zeros((2, width), np.float64)
@@ -182,7 +182,7 @@ def memory_of(state: Mapping[str, NDArray[Any]], w: FloatArray, decided: int, mu
 
 
 def state_of(m: RuleMemory, before: Mapping[str, NDArray[Any]]) -> State:
-    """What a rule should take over after a loop: ``before`` says what it remembers, and what the loop does not know."""
+    """State that a rule adopts after a loop; fields that the loop does not know come from ``before``."""
     core.settle(m.inverse, m.waiting)
     core.mirror(m.inverse)
     now = {
@@ -198,7 +198,7 @@ def state_of(m: RuleMemory, before: Mapping[str, NDArray[Any]]) -> State:
 
 
 def is_finite(m: RuleMemory) -> bool:
-    """Whether sums have stayed finite: those that overflow once never come back."""
+    """True if sums have stayed finite: after an overflow they never recover."""
     return all(bool(np.isfinite(array).all()) for array in (m.w, m.theta, m.total))
 
 
@@ -358,7 +358,7 @@ class Batched(Rule):
             self._sum, self._waiting = np.zeros(self.dim), 0
 
     def program(self) -> Program | None:
-        """That of the inner rule, in batches."""
+        """State of the inner rule, in batches."""
         inner = self.rule.program()
         return None if inner is None or inner.batch > 1 else inner._replace(batch=self.size)
 
@@ -398,7 +398,7 @@ class Soft(Additive):
         self.weighted_step(direction, 1.0)
 
     def weighted_step(self, direction: FloatArray, weight: float) -> None:
-        """The same, counting for ``weight``: doubt goes by the whole direction."""
+        """Like `step`, with ``weight``; the uncertainty decreases by the whole direction."""
         end: FloatArray = np.empty(self.dim)
         self._w = taken(end, steps.soft_move(self._w, plain(direction), weight, end))
 

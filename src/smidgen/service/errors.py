@@ -67,6 +67,10 @@ class Retained(Conflict):
     """A request for events that retention has folded into the checkpoint and erased."""
 
 
+class NoHoldout(Conflict):
+    """A question about the holdout of a model that has none."""
+
+
 class Erased(Unknown):
     """A decision that retention has erased."""
 

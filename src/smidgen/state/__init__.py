@@ -1,4 +1,4 @@
-"""What a learner remembers."""
+"""State of a learner."""
 
 from smidgen.state.learnt import LearntNumbers
 from smidgen.state.second_order import FullSecondOrder

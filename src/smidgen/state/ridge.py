@@ -26,7 +26,7 @@ from smidgen.state.sqrt_ridge import LEARNT, NO_STARTS, SqrtRidge
 
 
 class Ridge(ABC):
-    """What a ridge estimator can be asked: w·x and xᵀA⁻¹x; and told: an example."""
+    """Interface of a ridge estimator: read w·x and xᵀA⁻¹x, and add an example."""
 
     @abstractmethod
     def moments(self, row: Row) -> tuple[float, float]:

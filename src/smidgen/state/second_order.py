@@ -65,7 +65,7 @@ class FullSecondOrder:
         self._back = False
 
     def turn(self) -> bool:
-        """Whether the next pass over A⁻¹ goes back: every other one does, since what was read last is still at hand."""
+        """True if the next pass over A⁻¹ runs backwards: the rows read last are still in the cache."""
         self._back = not self._back
         return self._back
 
@@ -86,7 +86,7 @@ class FullSecondOrder:
         self.lower, self.waiting = aligned(np.asarray(given, dtype=np.float64)), np.zeros((2, len(given)))
 
 
-#: So many numbers are filled in at a time.
+#: Numbers filled in at a time.
 PART = 2_000_000
 
 
@@ -262,7 +262,7 @@ class ActiveColumns:
         self.used = give_slots(self.slots, self.in_use, self.used, idx, val)
 
     def reserve(self, used: int) -> None:
-        """Make space for so many columns."""
+        """Make space for this many columns."""
         size = old = self.full.W.shape[1]
         while size < used:
             size = min(2 * size, self.limit)
@@ -294,7 +294,7 @@ class ActiveColumns:
         return found
 
     def room_for(self, weights: NDArray[np.float64]) -> bool:
-        """Whether the columns that have weights can all be in use."""
+        """True if the columns that have weights can all be in use."""
         return int(np.count_nonzero(weights.any(axis=0))) <= self.limit
 
     def begin(self, weights: NDArray[np.float64]) -> None:

@@ -61,10 +61,10 @@ class AskedRows(NamedTuple):
 class SparseRidge(Ridge):
     """w in feature space, and the inverse of the examples' Gram matrix in place of A⁻¹ [d × d].
 
-    A⁻¹x = (x − Σ_m [G k(x)]_m x_m)/a with k(x)_m = x_m·x and G = (Gram + aI)⁻¹, exactly. For n examples of s
-    non-zero features each: n·s + n² operations per question, memory n² + n·s + d. ``window`` keeps the latest
-    examples only, and with them a bound on all of it. A row longer than 1,000·√a counts as one of that length: beside a
-    longer one, the Gram matrix would lose the others (`shortening`).
+    A⁻¹x = (x − Σ_m [G k(x)]_m x_m)/a with k(x)_m = x_m·x and G = (Gram + aI)⁻¹, exactly. For n examples of s non-zero
+    features each: n·s + n² operations per question, memory n² + n·s + d. ``window`` keeps only the latest examples,
+    which bounds time and memory. A row longer than 1,000·√a is shortened to that length: next to a longer one, the Gram
+    matrix would lose the others to rounding (`shortening`).
     """
 
     def __init__(self, dim: int, a: float, window: int | None) -> None:
@@ -79,7 +79,7 @@ class SparseRidge(Ridge):
 
     @property
     def _kept(self) -> Kept:
-        """What the compiled core reads."""
+        """Arrays that the compiled core reads."""
         return (self._indices, self._values, self._starts), self._G, self._w, self._scratch, self._a
 
     def _shortened(self, row: Row) -> Row:
@@ -106,7 +106,7 @@ class SparseRidge(Ridge):
         self._y = np.append(self._y, y)
 
     def _make_room(self, examples: int) -> None:
-        """Let G hold so many."""
+        """Make space in G for this many examples."""
         n = len(self._y)
         if examples > len(self._G):
             grown = np.empty((max(examples, 2 * n), max(examples, 2 * n)))
@@ -117,7 +117,7 @@ class SparseRidge(Ridge):
         return len(self._y)
 
     def asked(self, indices: Indices, values: Block, starts: IntArray, rows: IntArray) -> AskedRows:
-        """What some rows of a CSR matrix ask, all at once."""
+        """Answers for several rows of a CSR matrix at once."""
         n, m, dim = len(self), len(rows), len(self._w)
         block = Compressed(values, indices, starts).picked(rows)
         lengths = np.empty(m)
@@ -174,7 +174,7 @@ class SparseRidge(Ridge):
 
     @property
     def positives(self) -> int:
-        """How many of the examples that count have y > 0."""
+        """Number of current examples with y > 0."""
         return int(np.count_nonzero(self._y > 0.0))
 
     @property

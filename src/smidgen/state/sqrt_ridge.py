@@ -87,7 +87,8 @@ class SqrtRidge:
     keep
         λ, what is left of the past with every new example.
     most
-        If given, columns claim rows as they come into use, up to so many; else each has its own from the start.
+        If given, columns claim rows when they are first used, up to this many; otherwise each column has its own row
+        from the start.
     """
 
     covariance = "full"
@@ -112,7 +113,7 @@ class SqrtRidge:
         return fade_root(self.R, self.slots, self.used, self.F, offer, row, y, self.ridge, self.keep)
 
     def missing(self, offer: CandidateArrays, row: int) -> int:
-        """How many rows of R the columns of an example still lack."""
+        """Number of rows of R that the columns of an example still lack."""
         idx, val, starts = offer
         if len(starts):
             x, indices = val[starts[row] : starts[row + 1]], idx[starts[row] : starts[row + 1]]
@@ -174,7 +175,7 @@ class SqrtRidge:
         return arrays | ({"F": self.F} if self.keep < 1.0 else {})
 
     def of_rows(self, rows: int) -> dict[str, NDArray[Any]]:
-        """Arrays as they would be for so many rows, within what there may be."""
+        """Arrays enlarged to this many rows, up to the limit."""
         R, F = self._fresh(max(1, min(rows, self.most or rows)))
         return {"R": R, **({"F": F} if self.keep < 1.0 else {})}
 
@@ -228,7 +229,7 @@ class ColumnRidge:
         return made
 
     def fading(self, now: float) -> Fading:
-        """What the kernels need to fade by: a₀, λ, and the rounds learnt."""
+        """Parameters for discounting in the kernels: a₀, λ, and the rounds learned."""
         return self.ridge, self.keep, now
 
     def hear(self, offer: CandidateArrays, row: int, y: float, now: float) -> int:

@@ -109,11 +109,11 @@ class Structure(ABC):
         return delta
 
     def weight(self, better: Any, shown: Any, /) -> float:
-        """How much a step from the one to the other counts, from 0 to 1."""
+        """Weight of a step from one object to the other, from 0 to 1."""
         return 1.0
 
     def traits(self, y: Any, /) -> dict[str, float]:
-        """What people understand of an object, by name: what `Coactive.in_words` tells of; none unless it is said."""
+        """Named traits of an object that people understand, used by `Coactive.in_words`; empty by default."""
         return {}
 
     def _checked_phi(self, y: Any) -> FloatArray:
@@ -122,11 +122,11 @@ class Structure(ABC):
         return vector(_described(self, y if type(self).check is Structure.check else self.check(y), name))
 
     def longest(self) -> float:
-        """The length of its longest row of features, by which a guard tells wild input; 0 if it cannot be told."""
+        """Length of its longest row of features, with which a guard detects outliers; 0 if unknown."""
         return 0.0
 
     def scaled(self, factor: float, /) -> Self:
-        """The same with all features times a factor; only asked for where `longest` is told."""
+        """Copy with all features multiplied by a factor; called only where `longest` is known."""
         raise InvalidFeatures(f"a {type(self).__name__} cannot be scaled", "give it a method scaled(factor)")
 
     @classmethod
@@ -137,7 +137,7 @@ class Structure(ABC):
 
 
 class _Two(Structure):
-    """An object of somebody's own with ``phi`` and ``argmax`` and no more: all else by default."""
+    """Wrapper of a user's object that has only ``phi`` and ``argmax``: everything else has its default."""
 
     __slots__ = ("_inner",)
 

@@ -31,7 +31,7 @@ _MINUS, _SAME = np.array([1.0, -1.0]), np.zeros(2)  # the weights of φ(better) 
 
 @structure
 class Choice(Structure):
-    """Items of which one is to be chosen.
+    """Items from which one is chosen.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ class Choice(Structure):
 
     def __init__(self, items: Any, available: Any = None) -> None:
         self.rows: Rows = as_rows(items, "items")
-        #: Which items may be chosen, empty if all may be: for compiled code, which takes arrays that could be written
-        #: to sooner; nobody does.
+        #: Available items, empty if all are: compiled code takes read-only arrays more slowly, so this one stays
+        #: writable.
         self.mask: Mask = _NO_MASK if available is None else _as_mask(available, len(self))
 
     def __len__(self) -> int:
@@ -91,11 +91,11 @@ class Choice(Structure):
         return read_only(self.mask) if len(self.mask) else np.ones(len(self), np.bool_)
 
     def only(self, available: Any) -> Choice:
-        """The same items with another availability; the features are shared."""
+        """Copy with another availability; the features are shared."""
         return Choice(self.rows, available)
 
     def without(self, *items: int) -> Choice:
-        """The same items, some of them no longer available; the features are shared."""
+        """Copy with some items no longer available; the features are shared."""
         mask = self.available.copy()
         mask[[self._index(item) for item in items]] = False
         return Choice(self.rows, mask)
@@ -142,7 +142,7 @@ class Choice(Structure):
         return longest_row(self.rows)
 
     def scaled(self, factor: float, /) -> Choice:
-        """The same items with all features times a factor."""
+        """Copy with all features multiplied by a factor."""
         with np.errstate(under="ignore"):
             rows = self.rows.scaled(factor)
         rows.arms = self.rows.arms
@@ -191,7 +191,7 @@ def _as_mask(available: Any, n: int) -> Mask:
 
 @structure
 class Candidates:
-    """What may be shown, described by records; a `Pipeline` ranks them or chooses one.
+    """Candidates described by records; a `Pipeline` ranks them or chooses one.
 
     Parameters
     ----------

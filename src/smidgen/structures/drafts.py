@@ -65,7 +65,7 @@ class Edit:
         return read_style(self.text) if self.text is not None else unpacked(self._sealed)
 
     def sealed(self, salt: bytes) -> Edit:
-        """The same without its text: columns, traits, and digests of its words under this salt."""
+        """Copy without the text: columns, traits, and digests of its words under this salt."""
         if self.text is None:
             return self
         return _sealed(packed(read_style(self.text, salt)))
@@ -109,7 +109,7 @@ def packed(prose: Prose) -> Packed:
 
 
 def unpacked(fields: Packed) -> Prose:
-    """What `packed` wrote, checked: the bytes may come from anywhere."""
+    """Read the bytes of `packed`, with checks: they may come from an untrusted source."""
     columns, values, traits, tokens = (np.asarray(fields[name]) for name in ("columns", "values", "traits", "tokens"))
     if columns.shape != values.shape or columns.ndim != 1 or columns.dtype.kind not in "iu":
         raise InvalidRecord("a sealed text has columns and values of different lengths", _HINT)
@@ -185,7 +185,7 @@ def _value(name: str, value: Any) -> float | str:
 
 
 def as_context(context: Any) -> Said | None:
-    """What is the same for all drafts, by name."""
+    """Values shared by all drafts, by name."""
     if context is not None and not isinstance(context, Mapping):
         raise InvalidFeatures(f"the context is a {type(context).__name__}", "give a record, e.g. {'channel': 'email'}")
     if context is not None and len(context) > FIELDS:
@@ -213,7 +213,7 @@ def lay_context(context: Said, row: FloatArray, out: FloatArray) -> None:
 
 
 def lay_given(said: Said, out: FloatArray) -> None:
-    """What was said in hashed columns: categories as 1, numbers as the logarithm of their size with their sign."""
+    """The app's own fields in hashed columns: categories as 1, numbers as the signed logarithm of their size."""
     for name, value in said.items():
         term = f"{name}={value}" if isinstance(value, str) else name
         column, sign = _place(term)
@@ -256,14 +256,13 @@ class Drafts(Structure):
 
     Notes
     -----
-    **Feature map** φ(y) has `Drafts.dim` columns, whatever the texts: style with names (length, sentence length,
+    **Feature map** φ(y) has `Drafts.dim` columns, independent of the texts: style with names (length, sentence length,
     bullet points, greeting, sign-off, hedges, emoji, …), hashed words and pairs of words, hashed runs of three to five
-    letters, and what the app gives, hashed by name, crossed with the context. An edited text is an object like any
-    other (`Edit`), whether or not it was on offer; of what the app gives, which nobody knows of it, it has the mean of
-    what was on offer.
-    **Argmax**: the draft of highest score, the first of equals. **Weight** of a step: the share of the text that was
-    changed (edit distance in words, marks and line breaks, over the longer of the two).
-    **Cost**: about 30 µs for 200 words; texts that were read lately are kept, so that learning reads none again.
+    letters, and the app's own fields, hashed by name, crossed with the context. An edited text is an object like any
+    other (`Edit`), whether or not it was on offer; the app's own fields are unknown for it, so it has their mean over
+    the drafts on offer. **Argmax**: the draft of highest score, the first of equals. **Weight** of a step: the share of
+    the text that was changed (edit distance in words, marks and line breaks, over the longer of the two). **Cost**:
+    about 30 µs for 200 words; recently read texts are cached, so learning does not read them again.
 
     Examples
     --------
@@ -329,7 +328,7 @@ class Drafts(Structure):
         return int(np.argmax(scores)), scores
 
     def check(self, y: Any) -> int | Edit:
-        """Return ``y`` if it is one of the drafts, or a text that somebody made of one."""
+        """Return ``y`` if it is one of the drafts, or a text that a user made from one."""
         return y if isinstance(y, Edit) else self._index(y)
 
     def difference(self, better: Any, shown: Any) -> FloatArray:
@@ -346,7 +345,7 @@ class Drafts(Structure):
         return dict(zip(_NAMES, self._read(y).traits.tolist(), strict=True))
 
     def sealed(self, salt: bytes) -> Drafts:
-        """The same without the texts: columns, traits, and digests of the words in order, under this salt.
+        """Copy without the texts: columns, traits, and digests of the words in order, under this salt.
 
         All is learnt from them that is learnt from the texts; what was changed can still be counted.
         """
@@ -374,7 +373,7 @@ class Drafts(Structure):
         return cls([""] * len(sealed), features, context)._with(sealed, bytes.fromhex(fields["salt"]))
 
     def _with(self, sealed: Sequence[Packed], salt: bytes) -> Drafts:
-        """The same with sealed texts."""
+        """Copy with sealed texts."""
         made = Drafts([""] * len(sealed), self.features, self.context)
         made.texts, made.salt, made._sealed = None, salt, tuple(sealed)
         return made

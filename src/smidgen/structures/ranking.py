@@ -142,7 +142,7 @@ class Ranking(Structure):
     def difference(self, better: Any, shown: Any) -> FloatArray:
         """φ(better) − φ(shown), each document touched once; exactly zero where both say the same."""
         n = self.rows.shape[0]
-        if isinstance(shown, ExtendedRanking):  # nobody shows one: each has later documents of its own
+        if isinstance(shown, ExtendedRanking):  # never shown twice: each has later documents of its own
             return self.phi(better) - self.phi(shown)
         if isinstance(better, ExtendedRanking):
             (extended, order), (_, before) = self._resolve(better), self._resolve(shown)
@@ -168,12 +168,12 @@ class Ranking(Structure):
         return longest_row(self.rows)
 
     def scaled(self, factor: float, /) -> Ranking:
-        """The same query with all features times a factor."""
+        """Copy with all features multiplied by a factor."""
         with np.errstate(under="ignore"):
             return Ranking(self.rows.scaled(factor), top=self.top)
 
     def extended(self, docs: Any) -> Ranking:
-        """The same query with more documents after the present ones."""
+        """Copy of the query with more documents after the present ones."""
         more = as_rows(docs, "the later documents")
         if more.shape[1] != self.dim:
             raise InvalidFeatures(

@@ -1,4 +1,4 @@
-"""What the laws of a loop need of it: contexts to decide on, feedback that can come, and feedback that cannot.
+"""Inputs for the laws of a loop: contexts to decide on, valid feedback, and invalid feedback.
 
 A `Form` is one way in which a loop is used. There are forms of rankings and choices, of rows (label, filter, tune), of
 drafts, and of records: every kind of value, in several Python forms, and hostile ones.
@@ -55,7 +55,7 @@ class Form(ABC):
 
     @abstractmethod
     def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
-        """So many contexts, the same for the same seed; with ``as_csr``, the same features as sparse rows."""
+        """Contexts, equal for equal seeds; with ``as_csr``, the features are sparse rows."""
 
     @abstractmethod
     def feedback(self, learner: Any, decision: Decision, seed: int) -> Any:
@@ -86,7 +86,7 @@ class Form(ABC):
         return feedback
 
     def may_learn(self, learner: Any, decision: Decision) -> bool:
-        """Whether a decision can have feedback: all can, but for what a filter drops."""
+        """True if a decision can have feedback: all can, except items that a filter drops."""
         return True
 
 
@@ -119,7 +119,7 @@ class NBest:
 
 @dataclass(frozen=True)
 class CoactiveForm(Form):
-    """Rank or choose, and hear of something better."""
+    """Rank or choose, and receive a preferred object."""
 
     def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
         """Rankings, choices or lists, some columns empty."""
@@ -168,7 +168,7 @@ class CoactiveForm(Form):
                 yield int(gone[0])
 
     def unusable(self) -> Iterator[Any]:
-        """What is no structure, and rows of another length."""
+        """Values that are not structures, and rows of another length."""
         yield from (None, 3, np.zeros(self.dim))
         maker = Ranking if self.name == "ranking" else Choice
         yield maker(np.zeros((3, self.dim + 1)))
@@ -188,7 +188,7 @@ class CoactiveForm(Form):
 
 @dataclass(frozen=True)
 class Rewarded(CoactiveForm):
-    """Choose, and hear a number in [0, 1] for what was shown."""
+    """Choose, and receive a number in [0, 1] for the chosen item."""
 
     def answer(self, learner: Any, context: Any, seed: int) -> Any:
         """An item with its reward."""
@@ -202,13 +202,13 @@ class Rewarded(CoactiveForm):
         return forms[rng.integers(6)]
 
     def impossible(self, learner: Any, decision: Decision) -> Iterator[Any]:
-        """What is no number, or none from 0 to 1."""
+        """Values that are not numbers from 0 to 1."""
         yield from (None, "better", float("nan"), float("inf"), [[0]], {"rank": 1}, True, -0.1, 1.5, 2, [0.5], 0.5j)
 
 
 @dataclass(frozen=True)
 class Clicking(CoactiveForm):
-    """Rank, and hear clicks, or none, or of a better ranking."""
+    """Rank, and receive clicks, no clicks, or a preferred ranking."""
 
     def feedback(self, learner: Any, decision: Decision, seed: int) -> Any:
         """Mostly clicks."""
@@ -224,7 +224,7 @@ class Clicking(CoactiveForm):
         yield from (Clicks([len(decision.context)]), Clicks([0, 10**6]))
 
     def unusable(self) -> Iterator[Any]:
-        """What cannot be ranked."""
+        """Values that cannot be ranked."""
         yield from super().unusable()
         yield from (Choice(np.zeros((3, self.dim))), NBest(np.zeros((3, self.dim))))
 
@@ -259,13 +259,13 @@ class Labelling(Form):
         return labels[seed % len(labels)]
 
     def impossible(self, learner: Any, decision: Decision) -> Iterator[Any]:
-        """What is neither a bit nor a label."""
+        """Values that are neither correct/incorrect nor a label."""
         yield from super().impossible(learner, decision)
         yield from (-1, len(labels_of(learner)), float("inf"))
         yield 1.5 if "reward" in learner.card.kinds else 0.5
 
     def unusable(self) -> Iterator[Any]:
-        """What is no row of so many finite numbers."""
+        """Values that are not a row of ``dim`` finite numbers."""
         dim = self.dim
         yield from (None, 3, np.zeros(dim + 1), np.full(dim, np.nan), np.zeros((2, dim)), ["a"] * dim)
         yield as_sparse_row(np.zeros(dim + 2))
@@ -296,7 +296,7 @@ class Filtering(Labelling):
         return bool(seed % 2)
 
     def impossible(self, learner: Any, decision: Decision) -> Iterator[Any]:
-        """What is neither true nor false."""
+        """Values that are neither true nor false."""
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 1, 0, 0.5)
 
     def unusable(self) -> Iterator[Any]:
@@ -305,7 +305,7 @@ class Filtering(Labelling):
             yield from super().unusable()
 
     def may_learn(self, learner: Any, decision: Decision) -> bool:
-        """What was dropped has no label, but for those that see everything."""
+        """Dropped items have no label, except in variants that see all labels."""
         return bool(decision.action) or bool(getattr(learner, "sees_everything", False))
 
 
@@ -330,7 +330,7 @@ class Tuning(Form):
         return float(rng.normal()) if "loss" in learner.card.kinds else rng.normal(size=_space(learner).dim)
 
     def impossible(self, learner: Any, decision: Decision) -> Iterator[Any]:
-        """What is no finite number, or not so many."""
+        """Values that are not finite numbers, or too few or too many of them."""
         yield from super().impossible(learner, decision)
         yield from (float("inf"), True, np.full(_space(learner).dim + 3, 1.0))
 
@@ -380,7 +380,7 @@ def made(rng: np.random.Generator) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Item:
-    """The same as a dataclass."""
+    """The record as a dataclass."""
 
     price: float | None = None
     country: str | None = None
@@ -393,7 +393,7 @@ class Item:
 
 
 def other_form(record: dict[str, Any]) -> Any:
-    """The same record as Python has it elsewhere; fields that were absent are None there."""
+    """The record in other Python types; absent fields are None there."""
     order = [name for name in record if name in Item.__dataclass_fields__]
     return Item(**record) if order == [n for n in Item.__dataclass_fields__ if n in order] else MappingProxyType(record)
 
@@ -425,7 +425,7 @@ class Single(Form):
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 3, 1.5)
 
     def unusable(self) -> Iterator[Any]:
-        """What is no record, and hostile ones."""
+        """Values that are not records, and hostile records."""
         yield from (None, 3, np.zeros(4), "record", [{"a": 1}], *HOSTILE, Candidates([{"a": 1.0}]))
 
     def huge(self) -> list[Any]:
@@ -433,7 +433,7 @@ class Single(Form):
         return [{"price": 1e100, "country": "se"}, {"price": -1e100}, {"other": 1e300}]
 
     def may_learn(self, learner: Any, decision: Decision) -> bool:
-        """What was dropped has no label."""
+        """Dropped items have no label."""
         return self.name == "label records" or bool(decision.action)
 
 
@@ -443,7 +443,7 @@ class Offering(Form):
 
     @property
     def top(self) -> int | None:
-        """How many places count."""
+        """Number of positions that count."""
         return 2 if self.name == "ranking records" else None
 
     def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
@@ -467,12 +467,12 @@ class Offering(Form):
         return np.random.default_rng(seed).permutation(len(context)) if self.top else seed % len(context)
 
     def impossible(self, learner: Any, decision: Decision) -> Iterator[Any]:
-        """What is not among the candidates."""
+        """Values that are not among the candidates."""
         n = len(decision.context)
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, n + 1 if not self.top else np.zeros(n, int))
 
     def unusable(self) -> Iterator[Any]:
-        """What are no candidates, and hostile ones."""
+        """Values that are not candidates, and hostile ones."""
         yield from (None, 3, {"price": 1.0}, np.zeros((3, 64)))
         for record in HOSTILE:
             yield Candidates([{"price": 1.0}, record], top=self.top)
@@ -486,7 +486,7 @@ class Offering(Form):
 
 @dataclass(frozen=True)
 class RewardedOffer(Offering):
-    """The same, and a reward for the item shown."""
+    """Choose from records, and receive a reward for the item shown."""
 
     def feedback(self, learner: Any, decision: Decision, seed: int) -> Any:
         """A reward."""
@@ -498,7 +498,7 @@ class RewardedOffer(Offering):
         return (first if context.ids is None else context.ids[first], 0.5)
 
     def impossible(self, learner: Any, decision: Decision) -> Iterator[Any]:
-        """What is no number from 0 to 1."""
+        """Values that are not numbers from 0 to 1."""
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -0.5, 1.5)
 
 
@@ -515,7 +515,7 @@ def _text(rng: np.random.Generator, most: int = 30) -> str:
 
 @dataclass(frozen=True)
 class Drafting(Form):
-    """Show one of several drafts, and hear what was made of it."""
+    """Show one of several drafts, and receive the text that the user made of it."""
 
     def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
         """Drafts of random words, some with features of the app's."""
@@ -542,10 +542,10 @@ class Drafting(Form):
         return Edit(_text(np.random.default_rng([seed, 98])))
 
     def impossible(self, learner: Any, decision: Decision) -> Iterator[Any]:
-        """What is neither a text that was made of a draft nor a draft."""
+        """Values that are neither a draft nor a text made from one."""
         yield from super().impossible(learner, decision)
         yield from (-1, len(decision.context), 0.5, [0], b"text")
 
     def unusable(self) -> Iterator[Any]:
-        """What is no structure, and rows of another length."""
+        """Values that are not structures, and rows of another length."""
         yield from (None, 3, "a text", ["a", "b"], Choice(np.zeros((2, self.dim + 1))))

@@ -18,7 +18,7 @@ from smidgen.testing.inputs import Form
 
 
 def hold(fact: object, sentence: str) -> None:
-    """A law that does not hold is told in one sentence."""
+    """A law that does not hold; the message is one sentence."""
     if not fact:
         raise AssertionError(sentence)
 
@@ -37,7 +37,7 @@ def refused(what: str, call: Callable[..., Any], *given: Any, kind: type[Smidgen
 
 
 def kept(law: Callable[[Any], None], of: Any, about: str) -> None:
-    """Hold one thing against one law; whatever goes wrong is told with the law's name."""
+    """Check one object against one law; every failure is reported with the law's name."""
     name = law.__name__.replace("_", " ")
     try:
         law(of)
@@ -81,7 +81,7 @@ class Case:
         return self.cls(**{**self.cls.card.example, **self.settings, **changes})
 
     def play(self, learner: Learner, contexts: list[Any], seed: int = 0, lag: int = 0) -> Log:
-        """Decide and learn, feedback coming so many decisions late; return the log of what was learnt."""
+        """Decide and learn, with feedback ``delay`` decisions late; return the log of learned decisions."""
         log: Log = []
         waiting: list[tuple[Decision, Any]] = []
         for context in contexts:

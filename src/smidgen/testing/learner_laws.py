@@ -106,7 +106,7 @@ def older_versions_can_be_read(case: Case) -> None:
 
 
 def weights_are_a_copy(case: Case) -> None:
-    """Whoever writes to ``weights`` writes to his own copy; a learner without any says what to look at instead."""
+    """A caller who writes to ``weights`` writes to a copy; a learner without weights names what to inspect instead."""
     learner = case.make()
     case.play(learner, case.form.contexts(16, 5))
     try:
@@ -168,7 +168,7 @@ def predict_is_pure(case: Case) -> None:
 
 
 def predict_is_the_greedy_part_of_decide(case: Case) -> None:
-    """What is predicted is what would be decided without exploration."""
+    """A prediction is the decision without exploration."""
     contexts = case.form.contexts(2, 12)
     learner = case.make()
     case.play(learner, contexts)
@@ -190,7 +190,7 @@ TIE = 1e-12
 
 
 def _tied(learner: Learner, scores: Any, said: Any, greedy: Any) -> bool:
-    """Whether a prediction, the first of what has the highest score, and a best guess drawn from that are tied."""
+    """True if a prediction (the first item of the highest score) and a best guess drawn from the scores are tied."""
     labels = getattr(unwrap(learner), "labels", None)
     if isinstance(said, np.ndarray) or (labels is not None and said not in labels):
         return False
@@ -221,7 +221,7 @@ def the_same_seed_gives_the_same_run(case: Case) -> None:
 
 
 def global_randomness_is_left_alone(case: Case) -> None:
-    """Nobody else's draws are taken: NumPy's and Python's own generators stay where they were."""
+    """Draws leave the global generators of NumPy and Python unchanged."""
     before = _generators()
     learner, contexts = case.make(), case.form.contexts(4, 10)
     case.play(learner, contexts)
@@ -231,7 +231,7 @@ def global_randomness_is_left_alone(case: Case) -> None:
 
 
 def another_seed_gives_another_run(case: Case) -> None:
-    """What is drawn goes by the seed, of those whose cards say that they draw."""
+    """Draws depend on the seed, for learners whose metadata declares that they draw."""
     if not case.cls.card.draws:
         return
     contexts = case.form.contexts(4, 40)
@@ -269,7 +269,7 @@ def _generators() -> Any:
 
 
 def _drew(decision: Decision) -> bool:
-    """Whether the decision says so itself: what explores by its confidence draws nothing."""
+    """True if the decision declares it: exploration by confidence draws nothing."""
     return decision.perturbation is not None or (decision.propensity is not None and decision.propensity < 1.0)
 
 
@@ -296,7 +296,7 @@ def save_load_continue_is_bit_identical(case: Case) -> None:
 
 
 def replay_equals_live(case: Case) -> None:
-    """A twin that is told the log has learnt the same, whether feedback came at once or late."""
+    """A second learner that learns the log reaches the same state, whether feedback came at once or late."""
     contexts = case.form.contexts(6, 20)
     for lag in (0, 3):
         live, twin = case.make(), case.make()
@@ -361,7 +361,7 @@ def a_decision_survives_json_and_bytes(case: Case) -> None:
 
 
 def csr_equals_dense(case: Case) -> None:
-    """The same features, sparse or dense, teach the same to the last bit."""
+    """Sparse and dense rows with the same features teach the same to the last bit."""
     dense, csr = case.make(), case.make()
     case.play(dense, case.form.contexts(11, 25))
     log = case.play(csr, case.form.contexts(11, 25, as_csr=True))
@@ -393,7 +393,7 @@ def late_and_permuted_feedback_is_taken(case: Case) -> None:
 
 
 def a_decision_is_learnt_at_most_once(case: Case) -> None:
-    """The same feedback twice is refused, by what was loaded too."""
+    """A second feedback for one decision is refused, by a loaded learner too."""
     learner = case.make()
     log = case.play(learner, case.form.contexts(13, 6))
     for holder in (learner, _saved(learner)):
@@ -504,5 +504,5 @@ def _saved(learner: Learner) -> Any:
 
 
 def _held(learner: Learner) -> int:
-    """How many things the learner's own lists, dicts and sets hold."""
+    """Number of entries in the learner's own lists, dicts and sets."""
     return sum(len(each) for each in vars(learner).values() if isinstance(each, list | dict | set))

@@ -112,7 +112,7 @@ def cases_of(
     forms: Sequence[Form] | None = None,
     variant: str = "",
 ) -> Iterator[Case]:
-    """What the laws are held against: a class in all forms of its loops."""
+    """Variants to check against the laws: a class in all forms of its loops."""
     card: Card | None = getattr(cls, "card", None)
     if card is None:
         raise AssertionError(f"{cls.__name__}: the law 'the class is registered' does not hold: it has no card")
@@ -165,7 +165,7 @@ def _record_forms(loop: str, kind: str) -> list[Form]:
 
 
 def _features(learner: Learner) -> int | None:
-    """How many features a learner reads; one that wraps another reads what that reads."""
+    """Number of features that a learner reads; for a wrapper, that of the wrapped learner."""
     inner = learner.params.get("learner")
     found = _features(inner) if isinstance(inner, Learner) else learner.params.get("dim", getattr(learner, "dim", None))
     return found if isinstance(found, int) else None

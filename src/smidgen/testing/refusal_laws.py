@@ -108,7 +108,7 @@ def a_refused_call_changes_nothing(case: Case) -> None:
 
 
 def a_refused_example_changes_nothing(case: Case) -> None:
-    """The same for what is taught."""
+    """Invalid input to teaching is refused, and changes nothing."""
     contexts = case.form.contexts(18, 6)
     learner = case.make()
     teach(case, learner, contexts)
@@ -126,7 +126,7 @@ def a_refused_example_changes_nothing(case: Case) -> None:
 
 
 def a_step_beyond_floating_point_is_refused_whole(case: Case) -> None:
-    """What leads to numbers that are not finite is refused, and leaves everything as it was."""
+    """Input that leads to non-finite numbers is refused, and changes nothing."""
     learner = case.make()
     case.play(learner, case.form.contexts(9, 5))
     for context in case.form.huge():

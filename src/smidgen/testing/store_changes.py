@@ -86,7 +86,7 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
 
 
 def a_decision_counts_when_it_is_shown(make: Callable[[], Store], store: Store) -> None:
-    """A decision that was asked for without being shown counts once somebody says so, or feedback comes."""
+    """A decision requested without being shown counts once it is activated, or feedback arrives."""
     row = make_model(store, "mark_shown")
     made = [new_decision(2100 + n, waits=True, shown=False, number=n + 1) for n in range(3)]
     in_batch(store, lambda: store.write_decisions(row.shard, made))
@@ -123,7 +123,7 @@ def a_decision_counts_when_it_is_shown(make: Callable[[], Store], store: Store) 
 
 
 def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
-    """What was learnt of a decision can be taken back; the decision is open again."""
+    """A learned decision can be retracted; it is then open again."""
     row = make_model(store, "retract")
     in_batch(
         store, lambda: store.write_decisions(row.shard, [new_decision(2200, waits=True), new_decision(2201, number=2)])
@@ -154,7 +154,7 @@ def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
 
 
 def a_model_goes_back(make: Callable[[], Store], store: Store) -> None:
-    """What was learnt after a version can be left behind."""
+    """Everything learned after a version can be rolled back."""
     row = make_model(store, "back")
     in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(2250 + n, number=n + 1) for n in range(3)]))
     in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2250 + n) for n in range(3)]))
@@ -189,7 +189,7 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
     store.drop_states(row.shard, verdict.seq or 0)
     deadline = time.monotonic() + 30.0
     while not (clean := store.vacuum()) and time.monotonic() < deadline:
-        time.sleep(0.01)  # a store far away may do it aside
+        time.sleep(0.01)  # a remote store may do it in the background
     hold(clean, "between batches nothing is in the way of cleansing")
     for view in (store, make()):
         events = view.events(row.shard)
@@ -318,7 +318,7 @@ def models_have_a_second_life(make: Callable[[], Store], store: Store) -> None:
 
 
 def a_log_can_begin_with_a_base(make: Callable[[], Store], store: Store) -> None:
-    """What lies under a base is not seen from the moment it is made, and is erased step by step."""
+    """Events before a retention checkpoint are invisible from the moment it is made, and are erased step by step."""
     row = make_model(store, "checkpoint")
     in_batch(
         store,
@@ -440,7 +440,7 @@ def keys_have_bases_of_their_own(make: Callable[[], Store], store: Store) -> Non
 
 
 def a_base_lets_go_of_a_key(make: Callable[[], Store], store: Store) -> None:
-    """What a base holds and keeps of a key can be dropped; the rest stays, and the log tells of it."""
+    """The data that a retention checkpoint keeps for a key can be dropped; the rest stays, and the log records it."""
     row = make_model(store, "base drops")
     in_batch(
         store,

@@ -133,7 +133,7 @@ def answers_named_questions(store: Store, shard: int, batch: Callable[[Store, Ca
 
 
 def _outcome(asked: NewDecision, n: int, figures: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """What became of the n-th decision of the log, as `Outcome` says it."""
+    """Outcome of the n-th decision of the log."""
     head = (n + 2, asked.at, asked.key, asked.expires_at, asked.explored, asked.forwarded)
     answered = {each[0]: (place + 8, place + 1, each[1], "feedback", 100.0 + n) for place, each in enumerate(figures)}
     late = (12, None, None, "feedback", 2e6)
@@ -256,7 +256,7 @@ def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
 
 
 def the_fold_is_in_order(make: Callable[[], Store], store: Store) -> None:
-    """What was learnt comes in the order of the log."""
+    """Learned decisions come in the order of the log."""
     row = make_model(store, "fold")
     keys = ["a", "b", "a", "a"]
     made = [new_decision(1500 + n, key=key, number=n + 1) for n, key in enumerate(keys)]
@@ -395,7 +395,7 @@ def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None
 
 
 def what_lies_beside_is_taught_once(make: Callable[[], Store], store: Store) -> None:
-    """What came of the decision that was shown closes the one next to it, once, and can be taken back."""
+    """Feedback for the decision that was shown closes the shadow decision, once, and can be retracted."""
     shown, other = make_model(store, "write_follower_update"), make_model(store, "taught beside")
     in_batch(store, lambda: store.write_decisions(shown.shard, [new_decision(5650)]))
     in_batch(

@@ -135,7 +135,7 @@ def readers_see_what_is_committed(make: Callable[[], Store], store: Store) -> No
 
 
 def a_moment_is_one(make: Callable[[], Store], store: Store) -> None:
-    """What is asked within a moment is answered as of it, though others go on."""
+    """Reads within a snapshot see one moment, though others continue to write."""
     row = make_model(store, "moments")
     reader = store.reader()
     committing = threading.Thread(
@@ -165,7 +165,7 @@ def a_probe_means_nothing(make: Callable[[], Store], store: Store) -> None:
 
 
 def what_is_committed_lasts(make: Callable[[], Store], store: Store) -> None:
-    """What was committed is found by whoever opens the store again."""
+    """Committed data is found when the store is opened again."""
     row = make_model(store, "lasts")
     in_batch(
         store, lambda: store.write_decisions(row.shard, [new_decision(1700, request="q"), new_decision(1701, number=9)])
@@ -276,7 +276,7 @@ def slots_are_entered(make: Callable[[], Store], store: Store) -> None:
 
 
 def a_slot_has_one_owner(make: Callable[[], Store], store: Store) -> None:
-    """A lease is granted to one; who owns a shard next has a higher epoch and fences off whoever did before."""
+    """A lease is granted to one owner; the next owner of a shard has a higher epoch and fences off the previous one."""
     row, next_row = make_model(store, "owned"), make_model(store, "owned too")
     first = store.lease("a", 60.0, row.shard).get(row.shard, 0)
     hold(first >= 1, "a shard that nobody owns is granted")

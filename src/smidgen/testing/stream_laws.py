@@ -77,7 +77,7 @@ Heard = Callable[[Decision, int], Any]
 
 
 def _by_verbs(learner: Learner, contexts: list[Any], heard: Heard) -> tuple[list[Decision], list[Any]]:
-    """Decide, hear, learn, in turn."""
+    """Decide, receive feedback and learn, in turn."""
     decisions, said = [], []
     for t, context in enumerate(contexts):
         decisions.append(learner.decide(context))
@@ -104,7 +104,7 @@ def _alike(verbs: Learner, played: Learner, decisions: list[Decision], history: 
 
 
 def _answered(case: Case, learner: Any) -> Iterator[tuple[Any, list[Any], Heard]]:
-    """Streams that know their answers, if the learner's loop has any: the stream, the contexts, what is heard."""
+    """Labeled streams, if the learner's loop has any: the stream, the contexts, the feedback."""
     rng, form, card = np.random.default_rng(32), case.form, unwrap(learner).card
     if isinstance(form, Rewarded) and "reward" in card.kinds:
         items, rewards = rng.normal(size=(ROUNDS, 3, form.dim)), rng.random((ROUNDS, 3))
@@ -212,7 +212,7 @@ def a_stream_of_records_is_the_stream_of_their_rows(case: Case) -> None:
 
 
 def _reads_rows(case: Case) -> bool:
-    """Whether a vectorizer can stand in front of the learner, in this form of its loop."""
+    """True if a vectorizer can precede the learner, in this form of its loop."""
     if isinstance(case.form, Labelling):
         fits = bool(SINGLES & {*case.cls.card.loops})
     else:

@@ -54,7 +54,7 @@ class Specimen:
         return found
 
     def weights(self) -> list[FloatArray]:
-        """Weights of several kinds, which nobody may write to."""
+        """Read-only weights of several kinds."""
         rng = np.random.default_rng(5)
         made = [np.zeros(self.dim), *rng.normal(size=(6, self.dim)), -np.ones(self.dim)]
         for w in made:
@@ -77,7 +77,7 @@ def it_has_phi_and_argmax(it: Specimen) -> None:
 
 
 def phi_gives_so_many_finite_numbers(it: Specimen) -> None:
-    """The same for every object, and for each the same every time."""
+    """φ has one length for every object, and returns equal values for equal objects."""
     for y in it.objects:
         first, second = vector(it.known.phi(y)), vector(it.known.phi(y))
         hold(first.shape == (it.dim,), f"phi({y!r}) has {first.size} numbers, and {it.dim} are needed")
@@ -85,7 +85,7 @@ def phi_gives_so_many_finite_numbers(it: Specimen) -> None:
 
 
 def argmax_repeats(it: Specimen) -> None:
-    """The same weights lead to the same object."""
+    """Equal weights lead to equal objects."""
     for w in it.weights():
         hold(same(it.known.argmax(w), it.known.argmax(w)), "argmax of the same weights, asked for twice, differs")
 
@@ -290,7 +290,7 @@ def check_structure(
         An instance: with ``phi`` and ``argmax``, and whatever more of `smidgen.Structure` it has. Call it for several
         instances: a small one, a large one, one with a single object.
     dim
-        How many features it has; left out, as many as it says, or as many as ``phi`` of one of the objects has.
+        Number of features; by default the object's own ``dim``, or the length of ``phi`` of one of the objects.
     objects
         Objects that may go out, beyond those that its ``candidates()`` lists.
     edits

@@ -1,4 +1,4 @@
-"""What is proved: bounds as functions, when a theorem speaks, what it promises of a model at work, its constants."""
+"""Proved results: bounds, the conditions of each theorem, its guarantee for a running model, its constants."""
 
 from smidgen.theory import bounds
 from smidgen.theory.theorems import (

@@ -123,7 +123,7 @@ Known: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Measured:
-    """What the theorems need of a run; R and S are running maxima, so every bound is a curve."""
+    """Quantities of a run that the theorems need; R and S are running maxima, so every bound is a curve."""
 
     T: FloatArray
     R: FloatArray
@@ -150,7 +150,7 @@ class Premises(NamedTuple):
     assumes
         What must be true of the users, in words.
     title
-        Where more is to be said than the theorem's own title.
+        A remark in addition to the theorem's title.
     """
 
     known: Known
@@ -160,7 +160,7 @@ class Premises(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Theorem:
-    """What is proved of an algorithm: stated once, for the cards, for measured runs and for served models.
+    """Theorems about an algorithm: stated once, for metadata, measured runs and served models.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ class Theorem:
 
     @property
     def allows_lag(self) -> bool:
-        """Whether it holds for late feedback, too."""
+        """True if it also holds for late feedback."""
         return "lag" in inspect.signature(self.bound).parameters
 
     def per_round(self, known: Known) -> Curve:

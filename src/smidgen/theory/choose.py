@@ -134,7 +134,7 @@ def ridge_regret(
     residual: float = 1.0,
     per_round: bool | None = None,
 ) -> Curve:
-    """How much more squared error ridge regression makes on the fly than the best w: a‖w*‖² + Y²·d·ln(1 + TL²/(ad)).
+    """Bound on the extra squared error of online ridge regression over the best w: a‖w*‖² + Y²·d·ln(1 + TL²/(ad)).
 
     Parameters
     ----------

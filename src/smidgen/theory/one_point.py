@@ -1,4 +1,4 @@
-"""How far to perturb and how much of the space to keep clear, by the theorems of one value per round."""
+"""Perturbation and distance to the boundary that the theorems about one value per round prescribe."""
 
 from __future__ import annotations
 

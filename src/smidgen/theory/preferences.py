@@ -149,7 +149,7 @@ def exponentiated_preference_perceptron(
     horizon: int | None = None,
     per_round: bool | None = None,
 ) -> Curve:
-    """Theorem 5, mended: Σξ/(αT) + 2S·(log N + 1)·‖w*‖₁/(α√T).
+    """Theorem 5, corrected: Σξ/(αT) + 2S·(log N + 1)·‖w*‖₁/(α√T).
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def convex_preference_perceptron(
     scale: float | None = None,
     per_round: bool | None = None,
 ) -> Curve:
-    """Theorem 6, mended: 2GΣξ⁺/(αT) + (G/α)·(|B|²/(2s√T) + |B|²/T + 4R²s/√T), for the average convex regret.
+    """Theorem 6, corrected: 2GΣξ⁺/(αT) + (G/α)·(|B|²/(2s√T) + |B|²/T + 4R²s/√T), for the average convex regret.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def second_order_preference_perceptron(
     slack_squares: Any = None,
     per_round: bool | None = None,
 ) -> Curve:
-    """Theorem 8, mended, for the average convex regret of strongly convex losses.
+    """Theorem 8, corrected, for the average convex regret of strongly convex losses.
 
     GγΣ(ξ⁺)²/(2α²T) + 2GΣξ⁺/(αT) + Gε|B|²/(αT) + GN·log(4R²Tγ/ε + 1)/(2γαT).
 
@@ -489,7 +489,7 @@ state(
 
 
 def _beyond_the_ball(m: Measured, ball: Ball, peak: float) -> str | None:
-    """Why the ball of the learner does not do for this w*, or for a loss that falls up to this peak."""
+    """Reason why the learner's ball is too small for this w*, or for a loss that falls up to this peak."""
     if m.w_norm > ball.radius * (1.0 + 1e-9):
         return f"‖w*‖ = {m.w_norm:.4g} lies outside the ball of radius {ball.radius:g}"
     if m.alpha * peak < 2.0 * m.R[-1] * ball.radius:

@@ -1,4 +1,4 @@
-"""What to expect of one loss value per round, before the first one is paid."""
+"""Expected regret of tuning with one loss value per round, before the first round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Recommendation:
     delta, gamma
         δ and γ of `OGDEG` by theory. γ ≥ 1 leaves nothing of the space, and the learner refuses it.
     ogdeg, onseg
-        Bounds on the expected regret *per round*: the mended one that holds for `OGDEG`, and the printed one of
+        Bounds on the expected regret *per round*: the corrected one that holds for `OGDEG`, and the printed one of
         `ONSEG`, which does not follow.
     trivial
         2F: the regret per round of the worst learner there can be.
@@ -81,7 +81,7 @@ class Recommendation:
 
 
 def recommend(space: Space, loss_bound: float, horizon: int, lipschitz: float | None = None) -> Recommendation:
-    """Say what theory promises a learner that hears one loss value per round.
+    """Return the guarantees of theory for a learner that receives one loss value per round.
 
     Parameters
     ----------

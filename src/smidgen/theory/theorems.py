@@ -96,7 +96,7 @@ def promised(
     settings: Mapping[str, Any],
     points: Rounds,
 ) -> Guarantee:
-    """The bound after so many rounds.
+    """The bound after this many rounds.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def promised(
 
 
 def _stated(theorem: Theorem, settings: Mapping[str, Any], points: Rounds) -> Guarantee:
-    """What a theorem says where it speaks; whether it does at all, the last point decides."""
+    """The bound where the theorem applies; the last point decides whether it applies at all."""
     terms = theorem.terms(settings, points[-1][0])
     if isinstance(terms, str):
         return Guarantee(why_not=f"{terms}.")

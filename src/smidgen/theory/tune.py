@@ -106,9 +106,9 @@ def ogdeg(
     Notes
     -----
     **Differs** (``mended=True``) the proof of Theorem 1 adds up a/δ + bδ/γ + cγ with a = RNF√T, b = 6FT/r, c = 2FT. At
-    its δ and γ that is 3(abc)^{1/3}, and the 12 of 6·2 is missing in the printed bound. Besides, the paper's step is
-    R/(F√T). That of `OGDEG`, D/(F√t), needs no horizon, and Zinkevich's 3GD√T/2 takes the place of RG√T: a is three
-    times as large. Together: 5·12^{1/3} in the place of 3, and with a Lipschitz constant 4 in the place of 2.
+    its δ and γ that is 3(abc)^{1/3}, and the 12 of 6·2 is missing in the printed bound. In addition, the paper's step
+    is R/(F√T). The step of `OGDEG`, D/(F√t), needs no horizon, and Zinkevich's 3GD√T/2 takes the place of RG√T: a is
+    three times as large. Together: 5·12^{1/3} in the place of 3, and with a Lipschitz constant 4 in the place of 2.
 
     Examples
     --------
@@ -166,9 +166,9 @@ def onseg(
 
     Notes
     -----
-    **Differs** nothing is mended here, since it cannot be done by a constant. The abstract's O(T^{2/3}) and O(√T) leave
-    out the last term. In Theorem 1 δ² ∝ (log T/T)^{4/3}, so the term grows like T^{4/3}, faster than T. In Theorem 2
-    δ² ∝ log T/T, and the term is 3NF(L + F/r)/(2σD) times T. Besides, eq. 4 of the proof has ‖E[g]‖² where E‖g‖²
+    **Differs** nothing is corrected here, since no constant can do it. The abstract's O(T^{2/3}) and O(√T) leave out
+    the last term. In Theorem 1 δ² ∝ (log T/T)^{4/3}, so the term grows like T^{4/3}, faster than T. In Theorem 2 δ² ∝
+    log T/T, and the term is 3NF(L + F/r)/(2σD) times T. In addition, eq. 4 of the proof has ‖E[g]‖² where E‖g‖²
     belongs, and that is larger by about (NF/(δL))².
 
     Examples

@@ -1,4 +1,4 @@
-"""What simulated users have in common: relevance labels, and their settings in compiled loops."""
+"""Base classes of simulated users: relevance labels, and their settings in compiled loops."""
 
 from __future__ import annotations
 

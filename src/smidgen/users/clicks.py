@@ -327,7 +327,7 @@ class PositionBased(ClickUser):
     labels, feedback, seed
         As in `ClickUser`.
     read
-        The chance that each place is looked at, from the first; nobody looks further. By default 1, 1/2, 1/3, …
+        The probability that each position is examined, from the first; zero beyond the end. By default 1, 1/2, 1/3, …
     click
         P(click | looked at, grade); by default 0.1 for grade 0, rising to 1, twice as fast with every grade.
     grades

@@ -203,12 +203,12 @@ def test_without_damage_everything_works(stopped: Path, killed: Path, tmp_path: 
 
 
 def test_some_damage(stopped: Path, killed: Path, tmp_path: Path) -> None:
-    sound = checked([stopped, killed], tmp_path / "data", range(200))
-    assert 10 < sound < 120, "there is damage that matters, and damage in unused parts"
+    sound = checked([stopped, killed], tmp_path / "data", range(60))
+    assert 3 < sound < 36, "there is damage that matters, and damage in unused parts"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("start", range(1_000, 6_000, 500))
+@pytest.mark.parametrize("start", range(0, 6_000, 500))
 def test_thousands_of_damages(start: int, stopped: Path, killed: Path, tmp_path: Path) -> None:
     checked([stopped, killed], tmp_path / "data", range(start, start + 500))
 

@@ -75,7 +75,15 @@ def test_undo_keyboard_and_a_fresh_start(visit: Visit) -> None:
     visit.leave()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1400), ("dark", 1400), ("light", 390), ("dark", 390)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 1400),
+        ("dark", 390),
+        pytest.param("dark", 1400, marks=pytest.mark.long),
+        pytest.param("light", 390, marks=pytest.mark.long),
+    ],
+)
 def test_a_colleague_answers_in_every_window(browser: Any, tmp_path: Path, scheme: str, width: int) -> None:
     with served(tmp_path) as address:
         size = {"width": width, "height": 1000}

@@ -199,7 +199,9 @@ class Everybody(LogsWithoutKey):
         return self.reading.events(shard)[0]._replace(type="imported")
 
 
-@pytest.mark.parametrize(("seed", "models"), [(0, MODELS), (1, MODELS), (2, CROWDED)])
+@pytest.mark.parametrize(
+    ("seed", "models"), [(0, MODELS), pytest.param(1, MODELS, marks=pytest.mark.long), (2, CROWDED)]
+)
 def test_a_log_that_is_followed_with_everybody_comes_out_as_it_is(tmp_path: Path, seed: int, models: Any) -> None:
     world = World(tmp_path / "data", seed, models)
     for _ in range(150):
@@ -228,7 +230,10 @@ def family(world: World) -> None:
     engine.promote("other")
 
 
-@pytest.mark.parametrize("kind", ["alone", "with copies", "promoted twice", "meanwhile", "crowded"])
+# With copies: as a part of the others by day.
+@pytest.mark.parametrize(
+    "kind", ["alone", pytest.param("with copies", marks=pytest.mark.long), "promoted twice", "meanwhile", "crowded"]
+)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
 def test_others_are_as_if_the_person_had_never_been(tmp_path: Path, kind: str, seed: int) -> None:
     world = World(tmp_path / "data", seed, CROWDED if kind == "crowded" else MODELS)

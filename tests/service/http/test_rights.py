@@ -77,6 +77,7 @@ SAMPLES: dict[str, Sample] = {
     "GET /v1/models/{name}/taste": Sample(422),
     "GET /v1/models/{name}/candidates": Sample(200),
     "GET /v1/models/{name}/segments": Sample(422),
+    "GET /v1/models/{name}/worth": Sample(409),
     "GET /v1/models/{name}/compare": Sample(404),
     "GET /v1/models/{name}/log": Sample(200),
     "GET /v1/decisions/{id}": Sample(200),

@@ -10,9 +10,9 @@ from typing import Any
 
 from service.memory.checkpoints import MemoryCheckpointReader
 from service.memory.tables import Tables
-from smidgen.service.log.events import ERASED, REWINDS, Event
+from smidgen.service.log.events import DECIDED, ERASED, REWINDS, Event
 from smidgen.service.storage.protocol import Question
-from smidgen.service.storage.records import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
+from smidgen.service.storage.records import CallRow, Counts, DecisionRow, GroupRow, ModelRow, Outcome, State, TokenRow
 
 
 class MemoryReader(MemoryCheckpointReader):
@@ -242,7 +242,7 @@ def _tally(tables: Tables, shard: int) -> list[tuple[Any, ...]]:
     start = base.version if base is not None else 0
     learnt = sum(row.version is not None and row.version > start for row in rows)
     late = sum(row.status == "late" and (row.feedback_seq or 0) > floor for row in rows)
-    lost = sum(events[row.seq - 1].decision != row.id or events[row.seq - 1].type != "decision" for row in rows)
+    lost = sum(events[row.seq - 1].decision != row.id or events[row.seq - 1].type not in DECIDED for row in rows)
     return [(len(rows), learnt, late, lost)]
 
 
@@ -259,7 +259,7 @@ def _outcomes(tables: Tables, rows: list[DecisionRow]) -> list[tuple[Any, ...]]:
 
 def _lately(tables: Tables, shard: int, *, limit: int, now: float = math.inf) -> list[tuple[Any, ...]]:
     rows = sorted((row for row in _of(tables, shard) if row.expires_at < now), key=lambda row: -row.seq)
-    return _outcomes(tables, [row for row in rows[: 5 * limit] if row.shown][:limit])
+    return _outcomes(tables, [row for row in rows[: 5 * limit] if row.shown and not row.holdout][:limit])
 
 
 def _answers(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
@@ -278,6 +278,18 @@ def _pairs(tables: Tables, shard: int, *, after: int, limit: int) -> list[tuple[
             head = (row.seq, row.agreed, *tables.shares[row.id])
             end = (shown.shown, shown.forwarded, shown.agreed, shown.feedback_seq, shown.measure)
             found.append((*head, shown.shard, shown.seq, shown.expires_at, *end))
+    return found[:limit]
+
+
+def _groups(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    for row in reversed(_later(tables, shard, 0)):
+        shown = tables.decisions.get(row.beside or row.id)
+        if row.holdout is None or shown is None:
+            continue
+        unit, share = tables.groups[row.id]
+        end = (shown.expires_at, shown.shown, shown.feedback_seq, shown.feedback_hash, shown.measure, shown.version)
+        found.append(GroupRow(row.seq, unit, row.holdout, share or 0.0, *end))
     return found[:limit]
 
 
@@ -304,6 +316,7 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "ended": _lately,
     "answers": _answers,
     "pairs": _pairs,
+    "groups": _groups,
     "agreement": _agreement,
     "open": _open,
 }

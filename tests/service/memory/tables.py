@@ -31,8 +31,8 @@ class Tables:
         The shards of decisions that are erased, by id.
     lineage
         By the shards of copy and source.
-    shares
-        Target and chance of decisions, by id.
+    shares, groups
+        Target and chance of decisions, by id; unit and share of a holdout, of those that have a group.
     """
 
     models: dict[int, ModelRow] = field(default_factory=dict)
@@ -51,6 +51,7 @@ class Tables:
     gone: dict[str, int] = field(default_factory=dict)
     lineage: dict[tuple[int, int], Lineage] = field(default_factory=dict)
     shares: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    groups: dict[str, tuple[str | None, float | None]] = field(default_factory=dict)
 
     def fork(self) -> Tables:
         """A copy that can change without this one."""

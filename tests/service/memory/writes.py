@@ -10,7 +10,7 @@ from typing import Any
 
 from service.memory.reads import MemoryReader
 from service.memory.tables import Tables
-from smidgen.service.log.events import Event, erase_event
+from smidgen.service.log.events import DECIDED, Event, erase_event
 from smidgen.service.storage.records import CallRow, Counts, DecisionRow, NewDecision, NewExpiry, NewFeedback
 from smidgen.service.storage.transitions import EventWriter, Fields, copy_counts
 
@@ -163,7 +163,7 @@ class MemoryEventWriter(MemoryReader, EventWriter):
 
     def _delete_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
         mine = [event for event in self._tables.events[shard][self._tables.floor(shard) :] if event.key == key]
-        made = {event.decision for event in mine if event.type == "decision"}
+        made = {event.decision for event in mine if event.type in DECIDED}
         gone = [row for id, row in self._tables.decisions.items() if id in made]
 
         def erase(tables: Tables) -> None:
@@ -172,6 +172,7 @@ class MemoryEventWriter(MemoryReader, EventWriter):
             for row in gone:
                 tables.decisions.pop(row.id)
                 tables.shares.pop(row.id)
+                tables.groups.pop(row.id)
             numbers = {event.seq for event in mine}
             tables.requests = {place: id for place, id in tables.requests.items() if id not in made}
             tables.calls = {
@@ -204,11 +205,13 @@ def _entering(shard: int, seq: int, row: NewDecision) -> Callable[[Tables], None
         shown=row.shown,
         beside=row.beside,
         agreed=row.agreed,
+        holdout=row.holdout,
     )
 
     def enter(tables: Tables) -> None:
         tables.decisions[row.decision] = made
         tables.shares[row.decision] = (row.target, row.chance)
+        tables.groups[row.decision] = (row.unit, row.share)
         tables.numbers[shard, row.key] = tables.given[row.decision] = row.number
         if row.request is not None:
             tables.requests[shard, row.request] = row.decision

@@ -95,7 +95,7 @@ def test_the_list_marks_models_that_are_ill(browser: Any, address: str) -> None:
     visit.leave()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_names_are_no_markup_and_fit_a_phone(scheme: str, browser: Any, address: str) -> None:
     visit = Visit(window(browser, color_scheme=scheme, viewport={"width": 390, "height": 844}), address)
     page = visit.go("/#model=shop")

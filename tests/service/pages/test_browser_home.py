@@ -117,7 +117,7 @@ def test_a_model_without_a_decision_says_what_to_do(visit: Visit) -> None:
     visit.leave()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_nothing_is_wider_than_a_phone(scheme: str, browser: Any, address: str) -> None:
     context = window(browser, viewport={"width": 390, "height": 844}, color_scheme=scheme)
     visit = Visit(context, address)

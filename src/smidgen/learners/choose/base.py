@@ -1,4 +1,4 @@
-"""What the learners that choose by reward have in common: candidates in, one of them out, a number in [0, 1] back."""
+"""Base class of learners that choose by reward: candidates in, one of them out, a number in [0, 1] as feedback."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def candidates(context: Any, dim: int) -> tuple[Rows, Mask]:
 
 
 def _other_candidates(context: Any) -> tuple[Rows, Mask]:
-    """The same of an object that is like a choice: it has rows, and says which are available."""
+    """Rows of an object that is like a choice: it has rows, and an availability."""
     rows, mask = getattr(context, "rows", None), getattr(context, "available", None)
     if not isinstance(rows, (DenseRows, SparseRows)) or not isinstance(mask, np.ndarray):
         raise InvalidArgument(
@@ -116,7 +116,7 @@ def chosen(action: Any, rows: Rows, mask: Mask) -> int:
 
 
 def as_played(items: Any, rewards: Any, available: Any, dim: int) -> Played:
-    """What `RewardLearner.run` plays: rows, the stride from round to round, masks, rewards."""
+    """Input of `RewardLearner.run`: rows, the stride from round to round, masks, rewards."""
     table = _rewards(rewards)
     T, K = table.shape
     rows, n = _sparse(items, dim) if is_sparse(items) else _dense(items, T, K, dim)
@@ -133,7 +133,7 @@ def _sparse(items: Any, dim: int) -> tuple[CandidateArrays, int]:
 
 
 def _dense(items: Any, T: int, K: int, dim: int) -> tuple[CandidateArrays, int]:
-    """The same of an array."""
+    """Candidate arrays of a dense array."""
     matrix = np.ascontiguousarray(_matrix(items, T, K))
     if matrix.dtype.kind not in "fiub" or matrix.ndim != 2 or 0 in matrix.shape:
         raise InvalidFeatures(
@@ -282,8 +282,7 @@ class RewardLearner(BatchLearner):
     def run(self, items: Any, rewards: Any, *, available: Any = None) -> History:
         """Play a stream in which the reward of every candidate is known: round for round what the two verbs would do.
 
-        The learner hears the reward of what it shows and of nothing else. What it learns, it keeps; call it again to
-        go on.
+        The learner receives the reward of the chosen item only. It is updated in place; call again to continue.
 
         Parameters
         ----------

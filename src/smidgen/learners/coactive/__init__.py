@@ -1,4 +1,4 @@
-"""Rank or choose, and hear of something better."""
+"""Rank or choose, and receive a preferred object."""
 
 from typing import TYPE_CHECKING
 

@@ -57,7 +57,7 @@ class RankingStep(NamedTuple):
 
 
 class RankingOutcomes(NamedTuple):
-    """What a learner made of a batch.
+    """Result of a batch for one learner.
 
     Attributes
     ----------
@@ -281,7 +281,7 @@ class Coactive(Learner):
 
     @property
     def compiled(self) -> bool:
-        """Whether `follow` goes by kernels, where the batch has a form for them."""
+        """True if `follow` uses kernels, where the batch has a form for them."""
         return form_of(self) is not None
 
     def follow(self, batch: RankingBatch, numbers: Sequence[int], *, trace: bool = True) -> RankingOutcomes:
@@ -315,11 +315,11 @@ class Coactive(Learner):
 
     @property
     def uninformative(self) -> int:
-        """How many rounds taught nothing: ȳ = y, or a difference that the features do not see (Δ = 0)."""
+        """Number of rounds without information: ȳ = y, or a difference that the features do not show (Δ = 0)."""
         return self._uninformative
 
     def in_words(self) -> list[str]:
-        """What people's corrections say of their taste, a sentence each, ready to be put into a prompt.
+        """The users' taste, estimated from their corrections, one sentence each, ready to be put into a prompt.
 
         Only what enough corrections agree on is said; nothing where structures tell no traits. Of drafts, the traits
         are those of style: length, greeting, exclamation marks, hedges, ….

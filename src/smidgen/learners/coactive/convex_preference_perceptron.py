@@ -37,14 +37,13 @@ class ConvexPreferencePerceptron(Coactive):
 
     Notes
     -----
-    **Update** w ← Π_B(w + (G/√t)(φ(x, ȳ) − φ(x, y))) in the t-th learnt round; w = 0 at first.
-    **Symbols** B: the ball of ``radius``, |B| its diameter 2·radius, G: ``lipschitz``.
-    **Assumes** ‖φ(x, y)‖ ≤ R, w* ∈ B, losses convex, non-increasing, of slope at most G.
-    **Bound** average convex regret ≤ (|B|²/(2√T) + G|B|²/T + 4R²G²/√T)/α + 2GΣξ⁺_t/(αT) (Theorem 6, mended;
-    `smidgen.bounds.convex_preference_perceptron`).
-    **Cost** as `PreferencePerceptron` plus one norm; memory N.
-    **Differs** G is in the step, as in the paper of 2012 [2, Algorithm 2]; the journal's Algorithm 5 leaves it out, and
-    its Theorem 6 as printed fits the step without G (the bound function has both). |B| must read |B|².
+    **Update** w ← Π_B(w + (G/√t)(φ(x, ȳ) − φ(x, y))) in the t-th learnt round; w = 0 at first. **Symbols** B: the ball
+    of ``radius``, |B| its diameter 2·radius, G: ``lipschitz``. **Assumes** ‖φ(x, y)‖ ≤ R, w* ∈ B, losses convex,
+    non-increasing, of slope at most G. **Bound** average convex regret ≤ (|B|²/(2√T) + G|B|²/T + 4R²G²/√T)/α +
+    2GΣξ⁺_t/(αT) (Theorem 6, corrected; `smidgen.bounds.convex_preference_perceptron`). **Cost** as
+    `PreferencePerceptron` plus one norm; memory N. **Differs** G is in the step, as in the paper of 2012 [2, Algorithm
+    2]; the journal's Algorithm 5 leaves it out, and its Theorem 6 as printed fits the step without G (the bound
+    function has both). |B| must read |B|².
 
     Examples
     --------

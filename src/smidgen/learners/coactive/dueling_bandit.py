@@ -26,7 +26,7 @@ from smidgen.structures import Clicks, ExtendedRanking, Ranking
 
 
 class Duel(NamedTuple):
-    """What a dueling bandit is set to, in compiled loops."""
+    """Settings of a dueling bandit, for compiled loops."""
 
     plays: bool
     explore: float = 1.0
@@ -188,7 +188,7 @@ class DuelingBandit(Learner):
 
 
 def _duel_won(decision: Decision, feedback: Any) -> bool:
-    """Whether the perturbed ranker contributed more of the user's first ``top`` documents."""
+    """True if the perturbed ranker contributed more of the user's first ``top`` documents."""
     context, teams = decision.context, decision.teams
     shown = context.check(decision.action)
     if teams is None or teams.shape != shown.shape:

@@ -38,19 +38,16 @@ class ExponentiatedPreferencePerceptron(Coactive):
 
     Notes
     -----
-    **Update** w_i ← w_i·exp(η Δ_i)/Z, Δ = φ(x, ȳ) − φ(x, y); w_i = 1/N at first; η = 1/(2S√T), or 1/(2S√t) in
-    the t-th learnt round.
-    **Symbols** S: ``bound``, T: ``horizon``, N: the number of weights (2·``dim`` if ``signed``). `weights` is the
-    folded vector w⁺ − w⁻.
-    **Assumes** ‖φ‖∞ ≤ S; w* ≥ 0 with ‖w*‖₁ = 1 (any w* if ``signed``; the bound grows with ‖w*‖₁). S sets the rate and
-    nothing else: a feature beyond it is learnt as it is, and the theorem does not hold then. ``guard()`` bounds the
-    influence of rows far beyond the usual; served models have it.
-    **Bound** average regret ≤ 2S(log N + 1)/(α√T) + Σξ_t/(αT) (Theorem 5, mended;
-    `smidgen.bounds.exponentiated_preference_perceptron`), with ``horizon`` only.
-    **Cost** as `PreferencePerceptron` plus one exp per weight; memory 2·dim.
-    **Differs** the first line of eq. 22 must read max(0, w_i), not min. In Theorem 5 the logarithm is that of the
-    number of (doubled) features, and 2S stands for S/2, since ‖Δ‖∞ ≤ 2S. The weights are kept as logarithms, so
-    none is ever lost to underflow.
+    **Update** w_i ← w_i·exp(η Δ_i)/Z, Δ = φ(x, ȳ) − φ(x, y); w_i = 1/N at first; η = 1/(2S√T), or 1/(2S√t) in the t-th
+    learnt round. **Symbols** S: ``bound``, T: ``horizon``, N: the number of weights (2·``dim`` if ``signed``).
+    `weights` is the folded vector w⁺ − w⁻. **Assumes** ‖φ‖∞ ≤ S; w* ≥ 0 with ‖w*‖₁ = 1 (any w* if ``signed``; the bound
+    grows with ‖w*‖₁). S sets the rate and nothing else: a feature beyond it is learnt as it is, and the theorem does
+    not hold then. ``guard()`` bounds the influence of rows far beyond the usual; served models have it. **Bound**
+    average regret ≤ 2S(log N + 1)/(α√T) + Σξ_t/(αT) (Theorem 5, corrected;
+    `smidgen.bounds.exponentiated_preference_perceptron`), with ``horizon`` only. **Cost** as `PreferencePerceptron`
+    plus one exp per weight; memory 2·dim. **Differs** the first line of eq. 22 must read max(0, w_i), not min. In
+    Theorem 5 the logarithm is that of the number of (doubled) features, and 2S stands for S/2, since ‖Δ‖∞ ≤ 2S. The
+    weights are kept as logarithms, so none is ever lost to underflow.
 
     Examples
     --------

@@ -75,7 +75,7 @@ class Retrained(Rule):
 
     @property
     def missing(self) -> int:
-        """How many pairs there will have to be before it trains again."""
+        """Number of pairs at which it trains next."""
         return max(1, math.ceil(GROWTH * self._trained_on) - self._filled)
 
     def _fit(self, pairs: FloatArray, C: float) -> FloatArray:
@@ -99,7 +99,7 @@ class Retrained(Rule):
         return max(GRID, key=lambda C: right[C])
 
     def to_record(self) -> dict[str, Any]:
-        """The arguments that make such a rule anew."""
+        """The arguments that create an equal rule."""
         return {"dim": self.dim, "seed": self._seed}
 
     def state(self) -> State:
@@ -142,16 +142,14 @@ class RankingSVM(Coactive):
 
     Notes
     -----
-    **Update** keep Δ = φ(x, ȳ) − φ(x, y) unless it is zero; when there are 1.1 times as many as at the last
-    training, w ← the linear SVM (hinge loss, no intercept) that separates all Δ from all −Δ. C = 100 up to 50 pairs,
-    then the best of 0.01 … 1000 by five-fold cross-validation.
-    **Symbols** as in `PreferencePerceptron`; C: ``learner.rule.regularisation``.
-    **Assumes** nothing of the user. **Bound** none.
-    **Cost** the SVM's, on all pairs so far, about log(T)/log(1.1) times in T rounds; times 30 with
-    cross-validation. Memory T·N.
-    **Differs** the paper uses SVM-light, which solves each problem to the end; scikit-learn's liblinear stops after
-    1,000 passes. Each pair enters twice (Δ and −Δ), which doubles its C. The first ranking is in the given order, not
-    random: shuffle the documents for the paper's protocol.
+    **Update** keep Δ = φ(x, ȳ) − φ(x, y) unless it is zero; when there are 1.1 times the number at the last training, w
+    ← the linear SVM (hinge loss, no intercept) that separates all Δ from all −Δ. C = 100 up to 50 pairs, then the best
+    of 0.01 … 1000 by five-fold cross-validation. **Symbols** as in `PreferencePerceptron`; C:
+    ``learner.rule.regularisation``. **Assumes** nothing of the user. **Bound** none. **Cost** the SVM's, on all pairs
+    so far, about log(T)/log(1.1) times in T rounds; times 30 with cross-validation. Memory T·N. **Differs** the paper
+    uses SVM-light, which solves each problem to the end; scikit-learn's liblinear stops after 1,000 passes. Each pair
+    enters twice (Δ and −Δ), which doubles its C. The first ranking is in the given order, not random: shuffle the
+    documents for the paper's protocol.
 
     Examples
     --------

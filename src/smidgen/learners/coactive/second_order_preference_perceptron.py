@@ -40,16 +40,14 @@ class SecondOrderPreferencePerceptron(Coactive):
 
     Notes
     -----
-    **Update** Δ = φ(x, ȳ) − φ(x, y); A ← A + γΔΔᵀ; w ← Π_{B,A}(w + A⁻¹Δ), where Π_{B,A} minimises
-    (w − u)ᵀA(w − u) over u ∈ B; w = 0 and A = εI at first.
-    **Symbols** B: the ball of ``radius``, |B| its diameter; γ: ``gamma``; ε: ``epsilon``.
-    **Assumes** ‖φ(x, y)‖ ≤ R, w* ∈ B, losses λ-strongly convex and non-increasing, of slope at most G.
+    **Update** Δ = φ(x, ȳ) − φ(x, y); A ← A + γΔΔᵀ; w ← Π_{B,A}(w + A⁻¹Δ), where Π_{B,A} minimises (w − u)ᵀA(w − u) over
+    u ∈ B; w = 0 and A = εI at first. **Symbols** B: the ball of ``radius``, |B| its diameter; γ: ``gamma``; ε:
+    ``epsilon``. **Assumes** ‖φ(x, y)‖ ≤ R, w* ∈ B, losses λ-strongly convex and non-increasing, of slope at most G.
     **Bound** average convex regret ≤ GγΣ(ξ⁺_t)²/(2α²T) + 2GΣξ⁺_t/(αT) + Gε|B|²/(αT) + GN·log(4R²Tγ/ε + 1)/(2γαT)
-    (Theorem 8, mended; `smidgen.bounds.second_order_preference_perceptron`).
-    **Cost** one argmax to decide; 4N² to learn; a projection, only when ‖w‖ > radius, a few times 2N².
-    Memory N² (A⁻¹ only).
-    **Differs** |B| must read |B|², and the term in (ξ⁺)² needs the factor G that the proof gives it. A⁻¹ is kept by
-    rank-one updates, as the paper proposes; the projection takes O(N²) by Lanczos steps where the paper counts O(N³).
+    (Theorem 8, corrected; `smidgen.bounds.second_order_preference_perceptron`). **Cost** one argmax to decide; 4N² to
+    learn; a projection, only when ‖w‖ > radius, a few times 2N². Memory N² (A⁻¹ only). **Differs** |B| must read |B|²,
+    and the term in (ξ⁺)² needs the factor G that the proof gives it. A⁻¹ is kept by rank-one updates, as the paper
+    proposes; the projection takes O(N²) by Lanczos steps where the paper counts O(N³).
 
     Examples
     --------

@@ -22,8 +22,8 @@ from smidgen.structures import Drafts
 class SoftPreferencePerceptron(Coactive):
     r"""Step towards what people made of a draft, by how much they changed and how far it is news.
 
-    The one to begin with for drafts that people edit. A user who corrects the same thing again and again moves the
-    weights less and less once they agree, so that rare wishes are heard beside common ones.
+    The recommended start for drafts that people edit. If a user makes the same correction repeatedly, it moves the
+    weights less and less once they agree, so that rare wishes still have an effect next to common ones.
 
     Parameters
     ----------

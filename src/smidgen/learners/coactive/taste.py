@@ -1,9 +1,9 @@
-"""What people's corrections say of their taste, counted trait by trait, and told in words.
+"""The users' taste according to their corrections, counted by trait and described in words.
 
-A correction that moves a trait counts for one direction. Once a trait has been moved, a text that people leave as it is
-in that respect counts too: for the wish if it lies nearer to what they made of others, against it if it lies nearer to
-what they corrected. A trait is told once corrections, and half of what was left so, come to `ENOUGH`, and at most a
-quarter as much speaks against it.
+A correction that moves a trait counts for one direction. Once a trait has been moved, a text that users leave unchanged
+in that respect counts too: for the wish if it is nearer to their edited texts, against it if it is nearer to the texts
+that they corrected. A trait is reported once corrections, plus half of the unchanged texts, reach `ENOUGH`, and the
+evidence against it is at most a quarter of that.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
 from smidgen.features.style import TRAITS, Trait
 
-#: How much must speak for a wish before it is told, in corrections, and how many times as much as against it.
+#: Evidence for a wish, in corrections, before it is reported, and its required ratio to the evidence against it.
 ENOUGH, TIMES = 3, 4
 #: A size has moved if it is a tenth more or less, a rate if it is a quarter, another number if it differs by so much.
 _TENTH, _QUARTER, _STEP = math.log(1.1), 0.25, 0.05
-#: A size is told if it is at least this much more or less, on average.
+#: A size is reported if it differs by at least this much on average.
 _TOLD = math.log(1.15)
 _NAMES = {trait.name: trait for trait in TRAITS}
-#: What is told first: the length, then what is there or not, then finer points.
+#: Order of the report: the length, then what is present or absent, then details.
 _FINER = {"flag": 1, "count": 2, "size": 3, "rate": 4}
 _ORDER = {name: (0 if name == "length" else _FINER[trait.kind]) for name, trait in _NAMES.items()}
 _MOST = 10_000
@@ -34,7 +34,7 @@ _COLUMNS = 6
 
 
 class StyleShift(NamedTuple):
-    """What corrections say of one trait: its mean in what was shown and in what people made of it, where it moved."""
+    """Evidence about one trait: its mean in the shown and in the edited texts, where it changed."""
 
     name: str
     shown: float
@@ -112,7 +112,7 @@ def _whole(row: FloatArray) -> FloatArray:
 
 
 def _moved(name: str, before: float, after: float) -> bool:
-    """Whether a trait differs by more than chance; one of somebody's own structure if it differs at all."""
+    """True if a trait differs by more than chance; a trait of a user's own structure counts if it differs at all."""
     trait = _NAMES.get(name)
     if trait is not None and trait.kind == "size":
         return abs(math.log(max(after, 1.0)) - math.log(max(before, 1.0))) > _TENTH

@@ -1,4 +1,4 @@
-"""Forward or drop, and hear only of what was forwarded: the filter loop."""
+"""Forward or drop, and receive the relevance of forwarded items only: the filter loop."""
 
 from typing import TYPE_CHECKING
 

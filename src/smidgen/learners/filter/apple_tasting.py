@@ -109,7 +109,7 @@ class AppleTasting(Filter):
 
     @property
     def exact_stream(self) -> bool:
-        """Whether `run` is the two verbs to the last bit, as that of the inner filter is."""
+        """True if `run` equals the two verbs to the last bit, as `run` of the inner filter does."""
         return self._inner.exact_stream
 
     def _predict(self, context: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What the filters have in common: forward or drop goes out, the relevance comes back only if forwarded.
+"""Base class of filters: forward or drop is the action, the relevance is received only if forwarded.
 
 `Exploring` says when a filter forwards against its margin, to learn.
 """
@@ -27,15 +27,15 @@ Shown: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
 class Filter(Learner):
-    """Forward or drop; hear whether what was forwarded was relevant."""
+    """Forward or drop; receive the relevance of forwarded items."""
 
-    #: Whether the relevance of dropped items is heard too.
+    #: True if the relevance of dropped items is received too.
     sees_everything: ClassVar[bool] = False
 
     def run(self, X: Any, y: Any, *, epochs: int = 1) -> History:
         """Play a labelled stream: round for round what the two verbs would do.
 
-        The filter hears the relevance of what it forwards and of nothing else (a full-information one hears all).
+        The filter receives the relevance of forwarded items only (a full-information one receives all).
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Filter(Learner):
 
     @property
     def exact_stream(self) -> bool:
-        """Whether `run` is the two verbs to the last bit, however long the stream."""
+        """True if `run` equals the two verbs to the last bit, for any length of the stream."""
         return True
 
     def _stream(self, X: Any) -> tuple[NDArray[np.uint32], NDArray[Any], NDArray[np.int64]]:
@@ -133,13 +133,13 @@ class Filter(Learner):
 
 
 class FullInformationFilter(Filter):
-    """A filter that hears the relevance of every item, forwarded or not, and learns from its features alone."""
+    """A filter that receives the relevance of every item, forwarded or not, and learns from its features alone."""
 
     sees_everything = True
 
     @abstractmethod
     def _margin(self, row: Row) -> float:
-        """How relevant the item seems."""
+        """Estimated relevance of the item."""
 
     @abstractmethod
     def _step(self, row: Row, relevant: bool) -> None:
@@ -188,11 +188,11 @@ def _ranges(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 #: The rules by name, as kernels know them.
 RULES = {"paper": 0, "found": 1, "scarce": 2, "patient": 3, "sparing": 4}
-#: In the place of a rule: forward by the sign of the margin, and hear every label; or taste what would be dropped.
+#: Instead of a rule: forward by the sign of the margin, and receive every label; or sample items that would be dropped.
 EVERYTHING, TASTING = -1, -2
 #: What the ridge is multiplied with, by rule.
 RIDGES = {"paper": 1.0, "found": 1.0, "scarce": 0.1, "patient": 0.1, "sparing": 0.1}
-#: Where things stand in what was heard: labels N, relevant ones among them m, and the recent mean of widths xᵀA⁻¹x.
+#: Indexes in the counters: labels N, relevant ones among them m, and the recent mean of widths xᵀA⁻¹x.
 HEARD, RELEVANT, WIDTH = 0, 1, 2
 #: How many of them a rule remembers.
 MEMORY = {"paper": 1, "found": 2, "scarce": 3, "patient": 3, "sparing": 3}
@@ -222,7 +222,7 @@ def with_constant(row: Row) -> Row:
 def rows_with_constant(
     indices: NDArray[np.uint32], values: FloatArray, starts: NDArray[np.int64], dim: int
 ) -> tuple[NDArray[np.uint32], FloatArray, NDArray[np.int64]]:
-    """The same for all rows of a stream."""
+    """Rows of a stream, each with the constant feature."""
     size = len(values) + len(starts) - 1
     wide = np.empty(size, np.uint32), np.empty(size), np.empty_like(starts)
     write_rows_with_constant((indices, values, starts), dim, *wide)

@@ -1,4 +1,4 @@
-"""The perceptron as a filter that hears of everything."""
+"""The perceptron as a filter with full information."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from smidgen.learners.filter.simple_fil import PAPER
     )
 )
 class PerceptronFilter(FullInformationFilter):
-    """A baseline of the paper: the perceptron, told the relevance of every item.
+    """A baseline of the paper: the perceptron, given the relevance of every item.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ from smidgen.state.sparse_ridge import SparseRidge
 #: Items of a block, and how many examples there must be before blocks pay: until then, the two verbs play.
 BLOCK, MANY = 192, 200
 
-Counts: TypeAlias = tuple[FloatArray, FloatArray]  # what was heard; surprises of a filter that tastes
+Counts: TypeAlias = tuple[FloatArray, FloatArray]  # counters of labels; surprises of a filter that tastes
 ByVerbs: TypeAlias = Callable[[Stream, int, Shown], None]
 
 
@@ -128,26 +128,26 @@ def make_estimator(
 
 
 def _raised(kernel: KernelFunction) -> KernelFunction:
-    """The kernel whose feature space has a constant beside: k + 1."""
+    """The kernel of the feature space with an added constant: k + 1."""
     return lambda X, Z: kernel(X, Z) + 1.0
 
 
 def ridge_size(settings: Mapping[str, Any]) -> int:
-    """The bytes of a fresh estimator; the dual forms grow with what they hear."""
+    """The bytes of a fresh estimator; the dual forms grow with the labels received."""
     if (form := settings.get("covariance")) is None:  # a learner that was made says which, and leaves out the rest
         form = _form(settings["dim"], settings["kernel"], settings["forgetting"], settings["window"])
     return by_covariance({**settings, "covariance": form})
 
 
 def _form(dim: int, kernel: str | KernelFunction | None, forgetting: float, window: int | None) -> str:
-    """The form of the covariance if nobody said which."""
+    """Default form of the covariance."""
     if kernel is not None:
         return "kernel"
     return "dual" if window or (dim > LARGE and forgetting == 1.0) else "full"
 
 
 class _RidgeState:
-    """A ridge estimator, with or without a constant feature, and the number of labels heard."""
+    """A ridge estimator, with or without a constant feature, and the number of labels received."""
 
     dim: int
     _ridge: Ridge
@@ -156,7 +156,7 @@ class _RidgeState:
 
     @property
     def exact_stream(self) -> bool:
-        """Whether `run` is the two verbs to the last bit, however long the stream: in the dual form, blocks round."""
+        """True if `run` equals the two verbs to the last bit; in the dual form, blocks round differently."""
         return not isinstance(self._ridge, SparseRidge) or self._ridge.window is not None
 
     def _wide(self, row: Row) -> Row:
@@ -164,7 +164,7 @@ class _RidgeState:
         return row if isinstance(self._ridge, KernelRidge) else with_constant(row)
 
     def _margin(self, row: Row) -> float:
-        """How relevant the item seems: `margin_of` the ridge estimate."""
+        """Estimated relevance of the item: `margin_of` the ridge estimate."""
         margin = margin_of(*self._ridge.moments(self._wide(row) if self._constant else row))
         if not math.isfinite(margin):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
@@ -258,8 +258,8 @@ class RidgeFil(_RidgeState, Filter):
     explore
         How much to forward to learn. ``"paper"``: by the threshold −√(c·ln t / N). ``"found"``: less, as more relevant
         items have been found. ``"scarce"``: the same idea with a weaker ridge. ``"patient"``: a little longer, where
-        features are not those of text. ``"sparing"``: the same, but less where much of what was heard is relevant; the
-        one to begin with. See Update; ``c`` counts for "paper" only.
+        features are not those of text. ``"sparing"``: like "patient", but less where many of the received labels are
+        relevant; the recommended start. See Update; ``c`` applies to "paper" only.
     constant
         Whether a constant feature is added, of which `intercept` is the weight. Left out: with every rule but
         "paper". Say False where the features have a constant already.
@@ -268,23 +268,20 @@ class RidgeFil(_RidgeState, Filter):
 
     Notes
     -----
-    **Update** for forwarded items A ← A + xxᵀ, b ← b + yx, y = ±1; margin = b·A⁻¹x/(1 + xᵀA⁻¹x); forward iff
-    margin ≥ −√(c·ln t / N), and always while N = 0. With forgetting: A ← λA + (1−λ)aI + xxᵀ, b ← λb + yx.
-    "found": forward iff margin ≥ −max(√(.1·ln t / (m + 1)), √(ln t / N)). "scarce": A starts as a'I,
-    a' = a/10, and the floor is √(2·ln t / N); but where after 50 labels the mean width q of the items heard (of the
-    last five or so) has a'q > .3, as in text, where something is always new, the threshold is that of "found" times
-    (1 + a'q)/(1 + q). "patient": the same, but elsewhere than in text the threshold is −max(√(.15·ln t / (m + 1)),
-    √(3·ln t / N)). "sparing": that times min(1, (1 − m/(N + 1))/.75), while a'q ≤ .3.
-    **Symbols** t: ``decision.number``, N: items forwarded and heard of, m: relevant ones among them (with forgetting or
-    a window: their present weight), margin and threshold in the decision.
-    **Assumes** ‖x‖ = 1 and E[y] = u·x for an unknown u.
-    **Bound** none is proved; see `PRidgeFil` for a relative that has one.
-    **Cost** full: nnz·d to decide, d² more to learn, d² memory. Dual: n·nnz + n² for n items learnt from. Diagonal:
-    nnz. Forgetting: d³ to learn.
-    **Differs** eq. 3 lacks a transpose. The diagonal form treats features as uncorrelated. The weight N of a fading
-    or sliding past in the threshold is ours: it keeps exploration alive, which drift needs. "found", "scarce",
-    "patient", "sparing" and the constant are ours too: a ridge through the origin cannot say that nearly all items are
-    irrelevant, and exploration should fall with what is scarce.
+    **Update** for forwarded items A ← A + xxᵀ, b ← b + yx, y = ±1; margin = b·A⁻¹x/(1 + xᵀA⁻¹x); forward iff margin ≥
+    −√(c·ln t / N), and always while N = 0. With forgetting: A ← λA + (1−λ)aI + xxᵀ, b ← λb + yx. "found": forward iff
+    margin ≥ −max(√(.1·ln t / (m + 1)), √(ln t / N)). "scarce": A starts as a'I, a' = a/10, and the floor is √(2·ln t /
+    N); but where after 50 labels the mean width q of the labeled items (of the last five or so) has a'q > .3, as in
+    text, where something is always new, the threshold is that of "found" times (1 + a'q)/(1 + q). "patient": the same,
+    but elsewhere than in text the threshold is −max(√(.15·ln t / (m + 1)), √(3·ln t / N)). "sparing": that times min(1,
+    (1 − m/(N + 1))/.75), while a'q ≤ .3. **Symbols** t: ``decision.number``, N: items forwarded and labeled, m:
+    relevant ones among them (with forgetting or a window: their present weight), margin and threshold in the decision.
+    **Assumes** ‖x‖ = 1 and E[y] = u·x for an unknown u. **Bound** none is proved; see `PRidgeFil` for a relative that
+    has one. **Cost** full: nnz·d to decide, d² more to learn, d² memory. Dual: n·nnz + n² for n items learnt from.
+    Diagonal: nnz. Forgetting: d³ to learn. **Differs** eq. 3 lacks a transpose. The diagonal form treats features as
+    uncorrelated. The weight N of a fading or sliding past in the threshold is ours: it keeps exploration alive, which
+    drift needs. "found", "scarce", "patient", "sparing" and the constant are ours too: a ridge through the origin
+    cannot say that nearly all items are irrelevant, and exploration should fall with what is scarce.
 
     Examples
     --------
@@ -370,7 +367,7 @@ class RidgeFil(_RidgeState, Filter):
     )
 )
 class RidgeFull(_RidgeState, FullInformationFilter):
-    """The same estimate with threshold zero, and told the relevance of every item: what full information would give.
+    """`RidgeFil` with threshold zero and the relevance of every item: an upper reference with full information.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class SimpleFil(Filter):
 
     def __init__(self, *, seed: int = 0) -> None:
         super().__init__(params={}, seed=seed)
-        self._memory = np.zeros(2)  # forwarded items heard of, relevant ones among them
+        self._memory = np.zeros(2)  # forwarded items with labels, relevant ones among them
 
     def _decide(self, context: Any, number: int) -> Decision:
         margin, tau = simple_decide(self._memory, C, number)

@@ -1,4 +1,4 @@
-"""One of K labels, and hear whether it was right: the label loop."""
+"""One of K labels, and receive correct or incorrect: the label loop."""
 
 from typing import TYPE_CHECKING
 

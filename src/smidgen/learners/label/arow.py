@@ -41,7 +41,7 @@ from smidgen.state.second_order import Block
 class AROW(SecondOrderLabelLearner):
     """Move by the margin that is missing, most where the weights are least certain.
 
-    A full-information relative of Confidit: it must be told the true label.
+    A full-information relative of Confidit: it needs the true label.
 
     Parameters
     ----------

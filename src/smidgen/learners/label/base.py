@@ -1,4 +1,4 @@
-"""What the learners of the label loop have in common: rows in, labels out, whole streams in compiled code."""
+"""Base class of learners of the label loop: rows in, labels out, whole streams in compiled code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST = 2**24  # classes
 
 
 def _listed(labels: Any) -> bool:
-    """Whether these are several: text is one, and so is an array without extent."""
+    """True if the value holds several: text is one, and so is an array without extent."""
     one = isinstance(labels, (str, bytes)) or (isinstance(labels, np.ndarray) and labels.ndim == 0)
     return isinstance(labels, Iterable) and not one
 
@@ -124,7 +124,7 @@ class Classes:
         return np.array([self.index(label) for label in labels], dtype=np.int64)  # tuples, mixtures: one by one
 
     def _small_indices(self, labels: IntArray) -> IntArray:
-        """The same for ints from 0 to SMALL, by a table: sorting them would take longer."""
+        """Indices of ints from 0 to SMALL, by a table: sorting them would take longer."""
         counts = np.bincount(labels)
         table = np.zeros(len(counts), np.int64)
         for label in np.flatnonzero(counts):
@@ -178,7 +178,7 @@ class LabelLearner(BatchLearner):
     def add_classes(self, *labels: Hashable) -> None:
         """Announce labels that were not known before; their weights start as all weights started.
 
-        Decisions made before stay valid. A twin that replays the log must be told at the same place.
+        Earlier decisions stay valid. A learner that replays the log must receive the call at the same place.
         """
         refuse_large(type(self), {**self._params, "n_classes": self.n_classes + len(labels)})
         self._classes.grow(labels)
@@ -314,7 +314,7 @@ class LabelLearner(BatchLearner):
         )
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
-        """One bit: as if the true label had been shown and been right. Full: as if it had been heard after a guess."""
+        """One bit: as if the true label had been shown and been right. Full: as if received after a guess."""
         self._classes.index(answer)
         decision = self._decide(context, number)
         if self.feedback == "one-bit":
@@ -335,7 +335,7 @@ class LabelLearner(BatchLearner):
     @property
     @abstractmethod
     def _columns(self) -> int:
-        """How many classes it can hold."""
+        """Number of classes that it can hold."""
 
     @abstractmethod
     def _widen(self, columns: int) -> None:
@@ -404,7 +404,7 @@ class PlainLabelLearner(LabelLearner):
 
 
 class SecondOrderLabelLearner(LabelLearner):
-    """Show the label of highest score; hear the true one; step."""
+    """Show the label of highest score; receive the true one; step."""
 
     def __init__(self, *, covariance: str, start: float, params: Mapping[str, Any], **settings: Any) -> None:
         checks.one_of("covariance", covariance, {"diagonal": 0, "full": 0})

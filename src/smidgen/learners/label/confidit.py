@@ -298,7 +298,7 @@ class Confidit(LabelLearner):
             raise NotFinite("the features lead to scores that are not finite", "scale them down, or normalize")
 
     def _learn_dual(self, state: DualClasses, row: Row, c: int, sign: float) -> bool:
-        """The same in dual variables."""
+        """Learn one example in dual variables."""
         moments, solved = self._dual_moments(state, row)
         if not prepare(moments, self.n_classes, self._s, self._numbers):
             return False
@@ -331,7 +331,7 @@ class Confidit(LabelLearner):
                 state.scores(block, out[first : first + size])
 
     def probabilities(self, X: Any) -> FloatArray:
-        """What the model of eq. 2 says of many rows: the probabilities that are nearest to (α + w_i·x)/(1 + α).
+        """Probabilities by the model of eq. 2 for many rows: those nearest to (α + w_i·x)/(1 + α).
 
         They mean as much as that model fits: the scores are least squares estimates, not calibrated. Changes nothing.
         """
@@ -348,7 +348,7 @@ class Confidit(LabelLearner):
         return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
-        """What each row is multiplied by: 1, or what makes its length 1."""
+        """Factor of each row: 1, or the one that makes its length 1."""
         scales = np.ones(len(starts) - 1)
         if self._normalize:
             row_scales(values, starts, scales)
@@ -410,7 +410,7 @@ class Confidit(LabelLearner):
 
     @property
     def _memory(self) -> FloatArray:
-        """What the confidence needs of the past: a view of the first of the numbers."""
+        """Statistics of the past that the confidence needs: a view of the first of the numbers."""
         return self._numbers[:MEMORY]
 
     @property
@@ -439,7 +439,7 @@ class Confidit(LabelLearner):
         self._renumber(state["memory"])
 
     def _renumber(self, memory: FloatArray) -> None:
-        """Numbers anew, for the columns that the state has now."""
+        """Recompute the numbers for the columns that the state has now."""
         self._numbers = self._fresh_numbers()
         self._memory[:] = memory
 

@@ -276,7 +276,7 @@ class HingeConfidit(LabelLearner):
         return self._classes.labels[greedy]
 
     def _scales(self, values: Block, starts: NDArray[np.int64]) -> FloatArray:
-        """What each row is multiplied by: 1, or what makes its length 1."""
+        """Factor of each row: 1, or the one that makes its length 1."""
         scales = np.ones(len(starts) - 1)
         if self._normalize:
             row_scales(values, starts, scales)

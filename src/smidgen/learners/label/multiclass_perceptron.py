@@ -27,7 +27,7 @@ from smidgen.learners.label.base import PlainLabelLearner, Shown, Stream
 class MulticlassPerceptron(PlainLabelLearner):
     """On a mistake, add x to the true class and subtract it from the one shown.
 
-    A full-information relative of the one-bit learners: it must be told the true label.
+    A full-information relative of the one-bit learners: it needs the true label.
 
     Parameters
     ----------

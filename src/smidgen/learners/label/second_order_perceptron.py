@@ -41,7 +41,7 @@ from smidgen.state.second_order import Block
 class SecondOrderPerceptron(SecondOrderLabelLearner):
     """A perceptron that divides by what it has seen of each direction, the present example included.
 
-    A full-information relative of Confidit: it must be told the true label.
+    A full-information relative of Confidit: it needs the true label.
 
     Parameters
     ----------

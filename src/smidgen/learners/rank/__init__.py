@@ -1,4 +1,4 @@
-"""Rank, show it with a little randomness, and hear clicks: the loop for people who look at the top first."""
+"""Rank, show the ranking with some randomness, and receive clicks: the loop for users who examine the top first."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What learners have in common that show rankings with some randomness in them, and learn from clicks.
+"""Base class of learners that show rankings with some randomness, and learn from clicks.
 
 An answer has one form, be it clicks or a better ranking (`Answer`): every document gets a standing, the lower the
 better: clicked documents 0 and the others 1, or its place in the better ranking. An answer speaks of the first places
@@ -38,8 +38,8 @@ class Answer(NamedTuple):
     places
         How many of the first places it speaks of.
     clicks
-        Whether these are clicks: two documents of other standing are then a preference whichever stood above. Of a
-        better ranking only what was turned round is one.
+        True for clicks: two documents of different feedback are then a preference, whichever was shown above. In a
+        preferred ranking only reversed pairs are one.
     """
 
     standing: IntArray
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 
 
 def read_answer(context: Ranking, shown: IntArray, feedback: Any) -> Answer:
-    """What the feedback on a shown ranking says, or a refusal."""
+    """Read the feedback on a shown ranking, or raise."""
     standing = np.empty(len(shown), np.int64)
     if type(feedback) is Clicks:
         places = stand_clicked(shown, feedback.documents, standing)
@@ -71,7 +71,7 @@ DRAWN, FAIR, PERTURBED = range(3)  # kinds of learners in compiled loops
 
 
 class Drawing(NamedTuple):
-    """What a learner is set to, in compiled loops. A kind reads its own fields."""
+    """Settings of a learner, for compiled loops. Each kind reads its own fields."""
 
     kind: int
     depth: int
@@ -82,7 +82,7 @@ class Drawing(NamedTuple):
 
 
 class RankLearner(Learner):
-    """Rank by w, show it with some of the first places drawn at random, hear clicks or a better ranking, step."""
+    """Rank by w, show it with some first positions drawn at random, receive clicks or a preferred ranking, step."""
 
     keeps_rows = True
 
@@ -174,7 +174,7 @@ class RankLearner(Learner):
 
     @property
     def uninformative(self) -> int:
-        """How many rounds taught nothing: no clicks, or none that prefer one document to another."""
+        """Number of rounds without information: no clicks, or none that prefer one document to another."""
         return self._uninformative
 
     def presented(self, decision: Decision) -> list[Any]:

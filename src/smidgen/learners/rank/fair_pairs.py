@@ -48,7 +48,7 @@ class FairPairs(RankLearner):
     step
         The rate of AdaGrad.
     depth
-        Pairs are taken from the first so many places.
+        Pairs are taken from the first ``depth`` positions.
     alternate
         Toss a coin for the pairing too: (1, 2), (3, 4), … or (2, 3), (4, 5), …. Only then can the clicks tell how far
         people look (`smidgen.evaluate.examination`).

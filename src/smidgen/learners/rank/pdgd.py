@@ -46,7 +46,7 @@ class PDGD(RankLearner):
     step
         How far to go. 0.3 is a good beginning; features should be of comparable size.
     depth
-        Pairs are taken from the first so many places.
+        Pairs are taken from the first ``depth`` positions.
     normalize
         Bring each feature to [0, 1] over the candidates of a query; one that is the same for all becomes 0.
     seed
@@ -54,19 +54,18 @@ class PDGD(RankLearner):
 
     Notes
     -----
-    **Update** s = docs·w, w = 0 at first; show the documents sorted by s + Gumbel noise (a Plackett–Luce draw). Pairs
-    a over b within the first ``depth``: of clicks, a clicked and b not, b above the last click or just after it; of a
-    better ranking, a stood below b and now stands above it. w ← w + step·Σ ρ_ab σ(s_a − s_b) σ(s_b − s_a) (x_a − x_b),
-    ρ_ab = P(R*)/(P(R) + P(R*)).
-    **Symbols** η: ``step``, s: ``decision.scores``, R: ``decision.action``, R*: the same with a and b exchanged,
-    log P of the first ``depth`` places: ``decision.log_propensity``, σ(z) = 1/(1 + exp(−z)).
+    **Update** s = docs·w, w = 0 at first; show the documents sorted by s + Gumbel noise (a Plackett–Luce draw). Pairs a
+    over b within the first ``depth``: of clicks, a clicked and b not, b above the last click or just after it; of a
+    better ranking, a was below b and now is above it. w ← w + step·Σ ρ_ab σ(s_a − s_b) σ(s_b − s_a) (x_a − x_b), ρ_ab =
+    P(R*)/(P(R) + P(R*)). **Symbols** η: ``step``, s: ``decision.scores``, R: ``decision.action``, R*: the same with a
+    and b exchanged, log P of the first ``depth`` places: ``decision.log_propensity``, σ(z) = 1/(1 + exp(−z)).
     **Assumes** that whether a document is clicked depends on it and on its place, and that people do not skip upward.
-    **Bound** none is known. In expectation the step prefers a to b only if people do, whatever the places [1].
-    **Cost** one argmax and n logarithms to decide; to learn, a multiplication per place between the two for each pair,
-    and N for each document in one. Memory N.
-    **Differs** the paper learns from clicks; a better ranking is read the same way here. P(R)/P(R*) is a product over
-    the places between the two, in logarithms where it could vanish. s and P are those of the decision, so late and
-    permuted feedback gives the same weights. No learning rate decay and no regularisation.
+    **Bound** none is known. In expectation the step prefers a to b only if people do, whatever the places [1]. **Cost**
+    one argmax and n logarithms to decide; to learn, a multiplication per place between the two for each pair, and N for
+    each document in one. Memory N. **Differs** the paper learns from clicks; a better ranking is read the same way
+    here. P(R)/P(R*) is a product over the places between the two, in logarithms where it could vanish. s and P are
+    those of the decision, so late and permuted feedback gives the same weights. No learning rate decay and no
+    regularisation.
 
     Examples
     --------

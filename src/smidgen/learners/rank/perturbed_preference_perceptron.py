@@ -37,7 +37,7 @@ class PerturbedPreferencePerceptron(RankLearner):
     swap
         How likely each chosen pair is swapped (p in the paper).
     depth
-        Pairs are taken from the first so many places.
+        Pairs are taken from the first ``depth`` positions.
     seed
         Seeds the coins, which are a function of the decision's number.
 

@@ -1,4 +1,4 @@
-"""A point of a convex set, and hear what it cost: the tune loop."""
+"""A point of a convex set, and receive its cost: the tune loop."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What the learners of the tune loop have in common: a point goes out, its gradient or its loss comes back."""
+"""Base class of learners of the tune loop: the action is a point, the feedback its gradient or its loss."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from smidgen.randomness import DIRECTION, U64, stream_key
 
 
 class StepSchedule(NamedTuple):
-    """How a learner tries points and hears of them, for compiled loops.
+    """Perturbation and feedback of a learner, for compiled loops.
 
     Attributes
     ----------
     reach
-        δ; 0 if the gradient is heard.
+        δ; 0 if the feedback is the gradient.
     gain
         What the loss is multiplied with, to estimate a gradient.
     longest
-        The length of the longest gradient, or the size of the largest loss, that is heard as it is.
+        The length of the longest gradient, or the size of the largest loss, that is not scaled down.
     key
         Of the stream of directions.
     clips
@@ -75,7 +75,7 @@ class Tuner(Learner):
         self.learn(decision, value)
 
     def pace(self) -> StepSchedule | None:
-        """How it goes in compiled loops; None: by the two verbs only."""
+        """Program for compiled loops; None: by the two verbs only."""
         return None
 
     def alike(self) -> float:
@@ -103,7 +103,7 @@ class Tuner(Learner):
         return self.knobs.shares(action) if self.knobs else np.asarray(action, dtype=np.float64).reshape(self.space.dim)
 
     def _point(self, z: FloatArray) -> Any:
-        """The point of these free coordinates, for a decision: a copy that nobody writes to, or values by name."""
+        """The point of these free coordinates, for a decision: a read-only copy, or values by name."""
         point = np.array(self.space.embed(z))
         if self.knobs is not None:
             return self.knobs.point(point)
@@ -132,7 +132,7 @@ class Tuner(Learner):
 
 
 class GradientTuner(Tuner):
-    """Hears the gradient at the point; one that is longer than the bound counts as one of that length."""
+    """Receives the gradient at the point; a gradient longer than the bound is scaled to it."""
 
     def __init__(self, *, space: Space, gradient_bound: float, params: Mapping[str, Any], seed: int) -> None:
         if isinstance(space, Knobs):
@@ -144,11 +144,11 @@ class GradientTuner(Tuner):
 
     @property
     def clipped(self) -> int:
-        """How many gradients were longer than ``gradient_bound``, and were scaled down to it."""
+        """Number of gradients that were longer than ``gradient_bound``, and were scaled down to it."""
         return self._clipped
 
     def pace(self) -> StepSchedule:
-        """How it goes in compiled loops."""
+        """Program for compiled loops."""
         return StepSchedule(0.0, -1.0, self.gradient_bound, stream_key(self._seed, DIRECTION))
 
     def note_clipped(self, count: int) -> None:
@@ -186,7 +186,7 @@ class GradientTuner(Tuner):
 
 
 class ValueTuner(Tuner):
-    """Hears only the loss at the point, which lies a little way off the base point, in a random direction."""
+    """Receives only the loss at the point, which is perturbed from the base point in a random direction."""
 
     _reach: float
 

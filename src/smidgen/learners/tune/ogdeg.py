@@ -24,7 +24,7 @@ from smidgen.learners.tune.base import StepSchedule, ValueTuner, as_reach
 from smidgen.optim import Gradient, Newton
 from smidgen.theory import one_point
 
-#: What is noted of the losses told: how many, their running mean, the largest residual, how many were beyond the bound.
+#: Statistics of the losses: their number, their running mean, the largest residual, the number beyond the bound.
 COUNTED, MEAN, LARGEST, CLIPPED, TOLD = 0, 1, 2, 3, 4
 
 
@@ -58,7 +58,7 @@ class Phased(ValueTuner):
         self._baseline = baseline
         checks.one_of("beyond", beyond, {"clip": 0, "take": 1})
         self.clips = beyond == "clip" or baseline is not None  #: whether a loss beyond F counts as one of F
-        self.plain = not self._running and baseline is None  #: whether steps go by the loss as it was told
+        self.plain = not self._running and baseline is None  #: True if steps use the loss unchanged
         self._told = np.zeros(TOLD)
         self._horizon = None if horizon is None else checks.whole("horizon", horizon, "omit it if unknown")
         self._L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "omit it", at_least=0.0)
@@ -85,7 +85,7 @@ class Phased(ValueTuner):
         """The rule steps along gain·loss·v, given what the point at that reach along v cost."""
 
     def pace(self) -> StepSchedule | None:
-        """How it goes in compiled loops, where losses count as they are."""
+        """Program for compiled loops, where losses are used unchanged."""
         if not self.plain:
             return None
         return StepSchedule(self._reach, self._gain(self._reach), self._F, self._key, self.clips)
@@ -124,7 +124,7 @@ class Phased(ValueTuner):
             self._rule.restore({**self._rule.state(), "w": inside})
 
     def _residual(self, loss: float, told: FloatArray) -> float | None:
-        """What of the loss the step goes by, in units of F where F is not declared; None: no step. Notes it."""
+        """Update the statistics; return the part of the loss to step by, in units of F if undeclared, or None."""
         first, residual = told[COUNTED] == 0.0, loss
         if self._baseline:
             residual = 0.0 if first else loss - told[MEAN]
@@ -141,7 +141,7 @@ class Phased(ValueTuner):
 
     @property
     def clipped(self) -> int:
-        """How many losses lay beyond the bound that was declared."""
+        """Number of losses beyond the declared bound."""
         return int(self._told[CLIPPED])
 
     def note_clipped(self, count: int) -> None:
@@ -211,8 +211,8 @@ class OGDEG(Phased):
     lipschitz
         L, a Lipschitz constant of the losses, if known: then theory does with T^{3/4}.
     baseline
-        ``"mean"`` takes the running mean of the losses off each of them, so that an offset does no harm: the whole bill
-        may be told. Left out: losses count as they are.
+        ``"mean"`` subtracts the running mean of the losses from each of them, so that an offset does no harm: you may
+        report the whole bill. By default losses are used unchanged.
     beyond
         What becomes of a loss beyond ``loss_bound``: ``"clip"`` takes it for one of that size, so that one wild loss
         does no more than the bound allows; ``"take"`` takes it as it is, for those who use the bound to set the step.

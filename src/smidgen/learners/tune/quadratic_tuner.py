@@ -1,4 +1,4 @@
-"""QuadraticTuner: a quadratic surface through the losses heard, and the most promising point near its best."""
+"""QuadraticTuner: a quadratic surface through the observed losses, and the most promising point near its best."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def features_of(dim: int, columns: int = 0) -> int:
 
 
 def points_kept(dim: int) -> int:
-    """How many of the latest points are kept for local fits."""
+    """Number of the latest points that are kept for local fits."""
     return max(32, 4 * features_of(dim))
 
 
@@ -84,7 +84,7 @@ class Surface(NamedTuple):
 
     @property
     def losses_learnt(self) -> int:
-        """How many losses were learned."""
+        """Number of losses learned."""
         return int(self.numbers[LEARNT])
 
     def in_own_units(self, value: float) -> float:

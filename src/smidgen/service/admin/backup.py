@@ -77,7 +77,7 @@ class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backup holds.
+    """Contents of a backup.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ def write(path: Path, manifest: Manifest, folder: Path, passed: Callable[[int], 
     folder
         Where the files are.
     passed
-        Told of the bytes of files that are written, some at a time.
+        Called with the number of bytes written, several times per file.
     """
     text = msgspec.json.encode(manifest)
     with data_dir.create(path) as out:
@@ -141,7 +141,7 @@ def write(path: Path, manifest: Manifest, folder: Path, passed: Callable[[int], 
 
 
 def is_backup(path: Path) -> bool:
-    """Whether a file begins as backups do."""
+    """Return True if a file begins like a backup."""
     try:
         with path.open("rb") as file:
             return _header(file).name == MANIFEST
@@ -272,7 +272,7 @@ def _put(
     out.write(bytes(-size % _BLOCK))
 
 
-# Work that is done aside and put in its place by a single rename; a kill leaves nothing half.
+# The result is written to a temporary folder and moved into place by a single rename, so a kill leaves nothing partial.
 
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
@@ -319,7 +319,7 @@ def swap_dirs(one: Path, other: Path) -> bool:
 
 
 def _sweep(parent: Path, name: str) -> None:
-    """Remove what others left who were killed; who is alive holds his folder."""
+    """Remove folders of processes that were killed; a live process holds a lock on its folder."""
     for place in parent.glob(f".{escape(name)}.*.aside"):
         if place.is_symlink() or not place.is_dir():
             continue
@@ -348,7 +348,7 @@ def backup(path: Path, folder: Place, *, progress: Progress = lambda what, done,
     folder
         The data folder; nothing in it is changed.
     progress
-        Told how far it is.
+        Called with the progress.
     """
     if path.exists() and not is_backup(path):
         raise StorageFailed(f"{path} exists and is not a backup", "choose another name")
@@ -379,7 +379,7 @@ def backup(path: Path, folder: Place, *, progress: Progress = lambda what, done,
 
 def _copy(seen: Inspection, to: Path, progress: Progress) -> Manifest:
     """Database, heads and the newest snapshots of one moment, as a data folder of their own; what it holds."""
-    shutil.rmtree(to, ignore_errors=True)  # if somebody began to write meanwhile, it is looked at again
+    shutil.rmtree(to, ignore_errors=True)  # if a writer started meanwhile, it is checked again
     data_dir.make_folder(to)
     seen.file.copy(to / FILE, lambda done, of: progress("copying", done, of))
     names, heads, events = [FILE], {}, 0
@@ -454,7 +454,7 @@ _NOTHING = frozenset({"lost+found"})
 
 
 class Restored(NamedTuple):
-    """What was put back.
+    """Contents that were restored.
 
     Attributes
     ----------
@@ -491,11 +491,11 @@ def restore(
     folder
         The data folder: not there, or empty.
     force
-        Move an old folder aside. No service may be using it.
+        Rename an old folder. No service may be using it.
     deep
         Learn the logs again, too, before it is put in its place.
     progress
-        Told how far it is.
+        Called with the progress.
     """
     folder = folder.resolve()
     filled, disk = _is_nonempty(folder), folder.is_mount()
@@ -588,7 +588,7 @@ def _install(new: Path, folder: Path, *, filled: bool, disk: bool) -> Path | Non
 
 
 def _free(path: Path) -> Path:
-    """A name that nobody has."""
+    """An unused name."""
     found, count = path, 1
     while found.exists():
         count += 1

@@ -27,18 +27,18 @@ from smidgen.service.storage.sql import TABLES, SqlStoreReader
 if TYPE_CHECKING:
     from smidgen.service.storage.address import Opened
 
-#: Told how far it is: what is being done, how much of it is done, of how much.
+#: Called with the progress: the step, the amount done, and the total.
 Progress = Callable[[str, int, int], None]
 _SIGN = 500  # rows between two signs of life
 
 
 class Copied(NamedTuple):
-    """What was written.
+    """Contents that were written.
 
     Attributes
     ----------
     models, events, tokens, states
-        How many there are; states are what learners had become, written aside.
+        Number of rows; states are saved learners.
     running
         Whether a service was writing to the source meanwhile: what it acknowledged later is not in the copy.
     """
@@ -68,7 +68,7 @@ def copy(source: Place, target: Place, progress: Progress = lambda what, done, o
     source, target
         A data folder, or a database.
     progress
-        Told how far it is.
+        Called with the progress.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _source(place: Place) -> Iterator[tuple[Inspection, bool]]:
 
 @contextmanager
 def _target(place: Place) -> Iterator[Opened]:
-    """The store to be filled; nobody ends its batch because it is long."""
+    """The store to fill; its batch has no time limit."""
     if isinstance(place, Database):
         place = Database(f"{place.url}{'&' if urlsplit(place.url).query else '?'}idle_s=3600")
     store = open_store(place)

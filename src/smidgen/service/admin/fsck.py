@@ -18,7 +18,7 @@ from smidgen.service.engine.registry import load_models, recorded_blueprint
 from smidgen.service.errors import NoData, StorageFailed
 from smidgen.service.log import codec
 from smidgen.service.log.checkpoint import RETAINED, Checkpoint, checkpoint_digest
-from smidgen.service.log.events import DIGEST, ERASED, Chain, Event, is_rewritten, present_digest
+from smidgen.service.log.events import DECIDED, DIGEST, ERASED, Chain, Event, is_rewritten, present_digest
 from smidgen.service.schemas import ModelBody, Name
 from smidgen.service.storage import data_dir, integrity
 from smidgen.service.storage.address import Place
@@ -65,7 +65,7 @@ class ChainChecker:
         self.events = 0
 
     def may_carry(self, event: Event, digest: bytes) -> bool:
-        """Whether an event that the base keeps can be the one of this digest; it may have been rewritten since."""
+        """Return True if a kept event can have this digest; it may have been rewritten since."""
         if present_digest(event) == digest:
             return True
         self._rewritten[event.seq] = present_digest(event)
@@ -82,7 +82,7 @@ class ChainChecker:
             if event.made != self._version + 1:
                 yield "chain", f"event {event.seq} made version {event.made} after version {self._version}"
             self._version = event.made
-        self._decisions += event.type == "decision"
+        self._decisions += event.type in DECIDED
         self._late += event.type == "feedback" and event.made is None
         self._erased = self._erased or event.type == ERASED
         if is_rewritten(event):
@@ -103,7 +103,7 @@ class ChainChecker:
             yield "counts", f"the log ends with event {self._chain.seq} and should end with {kept.seq}"
         if kept.version != self._version:
             yield "counts", f"the version that is kept is {kept.version} and the log makes it {self._version}"
-        if not self._erased:  # of what was forgotten, nobody knows what it was
+        if not self._erased:  # forgotten events cannot be checked
             for what, count, counted in (
                 ("decisions", kept.decisions, self._decisions),
                 ("late answers", kept.late, self._late),
@@ -139,12 +139,12 @@ class ChainChecker:
 
 _OUTDATED = "it has states of an older arithmetic; they are not used, and the log is replayed at the next start"
 _SKIPPED = "no data is lost: it is skipped, and written again when the key learns"
-#: Told how far it is: what is being done, how much of it is done, of how much; 0 of 0 where nobody knows.
+#: Called with the progress: the step, the amount done, and the total; 0 of 0 where it is unknown.
 Progress = Callable[[str, int, int], None]
 
 
 class FsckReport(msgspec.Struct):
-    """What was found; `broken` is what speaks against keeping it.
+    """Findings; `broken` lists the errors.
 
     Attributes
     ----------
@@ -190,9 +190,9 @@ def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, 
     where
         The data folder, or the database: of that, what stands in the tables; the files are its server's matter.
     deep
-        Learn every log again, and hold the result against every state that was written aside, bit for bit.
+        Replay every log, and compare the result with every saved state, bit for bit.
     progress
-        Told how far it is.
+        Called with the progress.
     """
     if not isinstance(where, Path):
         with Inspection(where) as seen:
@@ -215,7 +215,7 @@ def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, 
 
 
 def _is_name(row: str) -> bool:
-    """Whether a model can have the name that the store has for it."""
+    """Check that a model's name in the store is valid."""
     try:
         msgspec.convert(name_and_part(row)[0], Name)
     except msgspec.ValidationError:
@@ -268,7 +268,7 @@ class _Check:
         return report
 
     def _file(self) -> bool:
-        """Whether what the tables are in is whole."""
+        """Check that the file of the tables is intact."""
         return True
 
     def _content(self) -> None:
@@ -349,7 +349,7 @@ class _Check:
             self._found.add("replay", f"model {model.label}", problem, RESTORE)
 
     def _learner_can_be_made(self, row: ModelRow, where: str) -> bool:
-        """Whether the model's learner can be made; without it, what was written aside cannot be read."""
+        """Check that the model's learner can be created; without it, saved states cannot be read."""
         try:
             recorded_blueprint(msgspec.json.decode(row.body, type=ModelBody), row.resolved)
         except (SmidgenError, *UNREADABLE, *FOREIGN) as error:
@@ -363,7 +363,7 @@ class _Check:
         return True
 
     def _state(self, code: str, where: str, state: State, counts: Counts) -> None:
-        """A state that is written aside can be read, and is not of a later time than the log."""
+        """Check that a saved state can be read, and is not newer than the log."""
         name = Path(state.place).name if code == "snapshot" else state.place
         if (problem := state_problem(state)) is not None:
             hint = self._passed_over(state) if code == "snapshot" else _SKIPPED
@@ -377,7 +377,7 @@ class _Check:
         return "no data is lost: it is skipped, and more of the log is replayed at the next start"
 
     def _heads(self) -> None:
-        """Whether the log ends where its witnesses say; in a database the shard's own row is the head."""
+        """Check that the log ends where its checkpoint files say; in a database the shard's own row is the head."""
 
     def _name(self, shard: int) -> str:
         return f"model {self._names[shard]}" if shard in self._names else f"model number {shard}"

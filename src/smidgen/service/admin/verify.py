@@ -1,4 +1,4 @@
-"""Whether a log is whole: nothing missing, nothing twice, and learning it again gives the very bits of the snapshot."""
+"""Check that a log is complete: nothing missing, nothing twice, and a replay gives the exact bits of the snapshot."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.rebuild import Rebuilder
 from smidgen.service.engine.recovery import current_states, state_problem
 from smidgen.service.log.codec import EventLine
-from smidgen.service.log.events import Chain
+from smidgen.service.log.events import DECIDED, HELD_OUT, Chain
 from smidgen.service.storage.records import State
 
 
 @dataclass
 class Audit:
-    """What was found.
+    """Findings.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Audit:
     late_open
         How many of the late answers were the first word on their decisions.
     under, late_under
-        How many decisions, and late answers, the base has folded that are not told of here.
+        Number of decisions, and of late answers, that the retention checkpoint has folded and that are not listed here.
     version
         The model's version.
     passed_over
@@ -77,7 +77,7 @@ def audit_file(recording: LogSource) -> Audit:
 
 
 def combine_audits(name: str, shards: Mapping[int | None, Audit]) -> Audit:
-    """What was found in the shards of a model."""
+    """Findings in the shards of a model."""
     if (only := shards.get(None)) is not None:
         return only
     found = Audit(name, keys=0)
@@ -91,7 +91,7 @@ def combine_audits(name: str, shards: Mapping[int | None, Audit]) -> Audit:
 
 
 def audit_model(seen: Inspection, model: ServedModel, passed: Callable[[int], None] = lambda count: None) -> Audit:
-    """Check the log of a shard, its table of decisions, and the states that were written aside.
+    """Check the log of a shard, its table of decisions, and its saved states.
 
     A state of another arithmetic is not compared: it is not used.
 
@@ -102,7 +102,7 @@ def audit_model(seen: Inspection, model: ServedModel, passed: Callable[[int], No
     model
         The model.
     passed
-        Told now and then how many events are done.
+        Called from time to time with the number of events done.
     """
     reading = seen.reading
     snapshots = {state.seq: state for state in current_states(reading, model.shard) if state.own}
@@ -138,6 +138,7 @@ class _Auditor:
         self._rebuilding = Rebuilder(recording, shard)
         self._replays = True
         self._waiting: set[str] = set()
+        self._held_out: set[str] = set()
         self._answered: dict[str, str] = {}
         self._before: set[str] = set()  # decisions that were answered under the base
         self._base = 0
@@ -165,7 +166,7 @@ class _Auditor:
             self._passed(self._found.events)
 
     def end(self) -> Audit:
-        """What was found."""
+        """Findings."""
         found = self._found
         self._compare_checkpoint()
         if not found.events:
@@ -180,7 +181,7 @@ class _Auditor:
         if event.type in ("base", "base_state"):
             self._check_checkpoint(event)
             return
-        if event.type == "decision" and event.seq <= self._base:
+        if event.type in DECIDED and event.seq <= self._base:
             self._check_carried(event)
             return
         found.events += 1
@@ -193,7 +194,9 @@ class _Auditor:
             self._check_decision(event)
             if event.number <= self._rebuilding.numbers.get(event.key, 0):
                 self._problem(f"event {event.seq} has the learner's number {event.number}, which does not rise")
-        elif event.type in ("feedback", "expired"):
+        elif event.type == HELD_OUT:
+            self._check_decision(event)
+        elif event.type in ("feedback", "expired", "recorded"):
             self._check_feedback(event)
         elif event.type == "taught" and event.decision is not None:
             self._check_follower_update(event)
@@ -208,7 +211,7 @@ class _Auditor:
         self._replay(event)
 
     def _check_checkpoint(self, event: EventLine) -> None:
-        """What the log begins with."""
+        """First event of the log."""
         found = self._found
         if event.type == "base":
             if found.events:
@@ -234,13 +237,15 @@ class _Auditor:
             self._problem(f"event {event.seq}: the decision {id} was made before")
         self._waiting.add(id)
         try:
+            if event.type == HELD_OUT:
+                self._held_out.add(id)
             if (number := event.record_bytes().number) != event.number:
                 self._problem(f"event {event.seq} has the number {event.number} and its record {number}")
         except SmidgenError as error:
             self._problem(f"event {event.seq} holds a record that cannot be read: {error.problem}")
 
     def _check_feedback(self, event: EventLine) -> None:
-        """Feedback, or silence; feedback after that is late and changes nothing."""
+        """Feedback, or expiry; feedback after that is late and changes nothing."""
         found, id = self._found, event.decision or ""
         after_silence = event.type == "feedback" and event.status == "late" and self._answered.get(id) == "expired"
         if id in self._answered and not after_silence:
@@ -248,6 +253,8 @@ class _Auditor:
         elif id not in self._waiting and not after_silence:
             self._problem(f"event {event.seq} answers the decision {id}, which was not made before")
         self._waiting.discard(id)
+        if (event.type == "recorded" or event.changes) and (event.type == "recorded") is not (id in self._held_out):
+            self._problem(f"event {event.seq} ({event.type}) answers the decision {id}: only a holdout's is recorded")
         if event.status == "late":
             found.late += 1
             found.late_open += not after_silence
@@ -257,7 +264,7 @@ class _Auditor:
             found.learnt += 1
             if not event.changes:
                 self._problem(f"event {event.seq} was learnt and yet has no version")
-        elif event.status == "refused" and event.type == "expired":
+        elif (event.status == "refused" and event.type == "expired") or event.type == "recorded":
             if event.changes:
                 self._problem(f"event {event.seq} was refused and yet has the version {event.model_version}")
         else:
@@ -265,7 +272,7 @@ class _Auditor:
         self._answered[id] = "late answer" if after_silence else event.type
 
     def _check_follower_update(self, event: EventLine) -> None:
-        """What came of the decision that was shown in the place of one of these."""
+        """Outcome of the decision that was shown in place of one of these."""
         id = event.decision or ""
         if id not in self._waiting:
             self._problem(f"event {event.seq} teaches the decision {id}, which is not open")
@@ -284,7 +291,7 @@ class _Auditor:
             self._waiting.add(id)
 
     def _replay(self, event: EventLine) -> None:
-        """Learn it again, and compare where a state was written aside."""
+        """Learn the event again, and compare where a state was saved."""
         if event.type not in ("base", "base_state"):
             self._compare_checkpoint()
         if not self._replays:
@@ -307,7 +314,7 @@ class _Auditor:
             self._compare(f"the state of key {event.key!r}", event.key, state.content)
 
     def _compare_checkpoint(self) -> None:
-        """All states of the base have come: compare what keys share, and the keys, with what was written aside."""
+        """Compare the shared state and the keys with the saved states, once the retention checkpoint is read."""
         if not self._beginning or not self._replays:
             return
         self._beginning = False
@@ -329,7 +336,7 @@ class _Auditor:
             self._compare(f"the snapshot {name}", None, snapshot.content)
 
     def _compare_shared(self, what: str, content: bytes) -> None:
-        """What keys share, as it was written aside and as the log leads to it."""
+        """Shared state of the keys: saved, and as replayed from the log."""
         if (group := self._rebuilding.group) is not None:
             self._compare_with(what, content, group.to_bytes)
 

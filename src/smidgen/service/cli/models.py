@@ -278,6 +278,31 @@ def compare(place: CommandTarget, name: Name) -> None:
 
 
 @with_target
+def worth(place: CommandTarget, name: Name) -> None:
+    """Print what a model is worth against its holdout: means, lift, verdict, and a check of the split."""
+
+    def here(engine: Engine) -> dict[str, Any]:
+        import msgspec
+
+        from smidgen.service.monitoring.worth import worth_of
+
+        out: dict[str, Any] = msgspec.to_builtins(worth_of(engine.store, engine.model(name), engine.clock()))
+        return out
+
+    found = place.run(here, lambda client: client.worth(name))
+    typer.echo(f"model: {_mean(found['model'])}")
+    typer.echo(f"holdout: {_mean(found['holdout'])}")
+    typer.echo(f"difference: {_mean(found['lift']['difference'])}")
+    typer.echo(f"ratio: {_mean(found['lift']['ratio'])}")
+    ratio, to_go = found["sample_ratio"], found["decisions_to_go"]
+    observed = "nothing yet" if ratio["observed"] is None else f"{ratio['observed']:.2%}"
+    fits = "as expected" if ratio["ok"] else f"WRONG: p = {ratio['p']:.2g}"
+    typer.echo(f"share of the holdout: {observed}, asked for {ratio['expected']:.2%} ({fits})")
+    more = f", about {to_go:,} more decisions" if to_go else ""
+    typer.echo(f"verdict: {found['verdict']}{more}")
+
+
+@with_target
 def candidates(place: CommandTarget, name: Name) -> None:
     """Print what each candidate of a model earned, with intervals, the most shown first."""
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -171,6 +171,17 @@ def serve(
             help="Answer Personalizer calls with their first action and learn from it (apprentice mode).",
         ),
     ] = False,
+    log_format: Annotated[
+        Literal["text", "json"], typer.Option(envvar="SMIDGEN_LOG_FORMAT", help="Format of log lines.")
+    ] = "text",
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        typer.Option(envvar="SMIDGEN_LOG_LEVEL", help="Least severity that is logged."),
+    ] = "warning",
+    access_log: Annotated[
+        bool,
+        typer.Option("--access-log", envvar="SMIDGEN_ACCESS_LOG", help="Log every request, without its body."),
+    ] = False,
 ) -> None:
     """Run the decision service and its dashboard. Ctrl-C or SIGTERM stops it gracefully.
 
@@ -181,6 +192,7 @@ def serve(
     try:
         from smidgen.service.http.resources import Options
         from smidgen.service.http.server import serve as run
+        from smidgen.service.http.telemetry import configure_logs
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing in ("", "smidgen"):
@@ -200,7 +212,9 @@ def serve(
         personalizer=personalizer,
         apprentice=apprentice,
         workers=workers,
+        access_log=access_log,
     )
+    configure_logs(log_format, log_level, access_log=access_log)
 
     def announce(address: str) -> None:
         more = f", {workers} workers" if workers > 1 else ""

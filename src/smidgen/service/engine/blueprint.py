@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -33,7 +34,7 @@ from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
 from smidgen.service.loops.features import Vectors
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import Auto, ByName, ModelBody
+from smidgen.service.schemas import Auto, ByName, Holdout, ModelBody
 from smidgen.settings import limit_from_environment, refuse_large, size_limit
 
 # What a model's settings leave open, settled once, when it is made: its learner, and how records become features.
@@ -317,9 +318,34 @@ def amended_settings(blueprint: Blueprint, given: dict[str, Any]) -> LiveSetting
             )
         new = [path for path in dict.fromkeys(text) if path not in (*blueprint.features.text, *old.text)]
         changes["text"] = (*old.text, *new)
+    if "holdout" in changes:
+        changes["holdout"] = _amended_holdout(old.holdout, changes["holdout"])
     terms = msgspec.structs.replace(old, **changes)
     with_exploration(terms, {}, inspect.signature(learners[blueprint.kind]).parameters, blueprint.kind)
     return terms
+
+
+def _amended_holdout(old: Holdout | None, new: Holdout | None) -> Holdout | None:
+    """Return the holdout that is in force: its salt stays, also while there is none."""
+    if old is None:
+        return new
+    if new is None:
+        return msgspec.structs.replace(old, share=0.0)
+    if new.salt not in ("", old.salt):
+        raise Impossible("holdout.salt differs from the model's", 'remove "salt": a PATCH keeps the salt of the model')
+    return msgspec.structs.replace(new, salt=old.salt)
+
+
+def with_salt(holdout: Holdout | None) -> Holdout | None:
+    """Return the holdout with a salt: a new one, if it has none."""
+    if holdout is None or holdout.salt:
+        return holdout
+    return msgspec.structs.replace(holdout, salt=new_salt())
+
+
+def new_salt() -> str:
+    """Return random text."""
+    return os.urandom(9).hex()
 
 
 def new_labels_of(told: Mapping[str, Any]) -> range:
@@ -392,6 +418,7 @@ class Blueprint:
         # a vectorizer bounds the numbers itself
         self._take(body, made, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
+        self._check_holdout(terms)
         self._share(resolve_shared(body, unwrap(made), self.feedback, records=features is not None))
         self.loop.check_settings()
 
@@ -478,12 +505,24 @@ class Blueprint:
     def amend(self, terms: LiveSettings) -> Blueprint:
         """Return the blueprint with other live settings; learners start as before, and change where the log says so."""
         terms.check(self.card, self.feedback)
+        self._check_holdout(terms)
         return Blueprint.from_record(self.body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
-    def without_champion(self) -> Blueprint:
-        """Return the settings without champion."""
+    def _check_holdout(self, terms: LiveSettings) -> None:
+        """Refuse a holdout where no fixed policy can answer, or in the place of a champion's."""
+        if terms.holdout is None:
+            return
+        if not self.loop.holds_out:
+            raise Impossible(
+                f"the loop {self.loop.name} has no holdout", 'remove "holdout": it is for choose, rank and label models'
+            )
+        if self.body.shadow_of is not None or self.body.challenger_of is not None:
+            raise Impossible("a shadow or challenger has no holdout", "set the holdout of its champion")
+
+    def without_champion(self, holdout: Holdout | None = None) -> Blueprint:
+        """Return the settings without champion, and with another holdout."""
         body = msgspec.structs.replace(self.body, shadow_of=None, challenger_of=None)
-        terms = msgspec.structs.replace(self.terms, share=None)
+        terms = msgspec.structs.replace(self.terms, share=None, holdout=holdout)
         return Blueprint.from_record(body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -19,6 +20,8 @@ from smidgen.service.schemas import ModelBody, Of
 
 #: Settings of a champion that whoever stands beside it has too: they change together.
 SHARED = ("window_s", "reward_range", "default_reward", "labels", "text")
+#: Settings of a champion alone.
+CHAMPIONS_OWN = ("holdout",)
 #: What may be amended of one who stands beside another.
 OWN = ("share", "explore", "min_share")
 
@@ -156,10 +159,20 @@ def _short_text(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def challenger_answers(champion: ServedModel, learner: Learner, number: int) -> bool:
-    """Draw whether the challenger answers, by the champion's seed and the number of its decision."""
+def unit_draw(salt: str, unit: str) -> float:
+    """Return the number in [0, 1) that decides for a unit, the same each time."""
+    digest = hashlib.sha256(f"{salt}:{unit}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2.0**64
+
+
+def challenger_answers(champion: ServedModel, learner: Learner, number: int, unit: str | None = None) -> bool:
+    """Draw whether the challenger answers: by the unit, or by the champion's seed and the number of its decision."""
     challenger = champion.challenger
     share = challenger.blueprint.terms.share if challenger is not None else None
-    if not share:
+    if challenger is None or not share:
         return False
+    of, holdout = challenger.blueprint.body.challenger_of, champion.blueprint.terms.holdout
+    if unit is not None and isinstance(of, Of) and of.by == "unit":
+        salt = holdout.salt if holdout is not None else champion.name
+        return unit_draw(f"{salt}:challenger", unit) < share
     return bool(uniforms(unwrap(learner).params["seed"], number, 1, stream=TRAFFIC)[0] < share)

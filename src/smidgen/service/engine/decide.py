@@ -20,7 +20,7 @@ from smidgen.features import Encoded
 from smidgen.features.state import Carried
 from smidgen.learners import Learner
 from smidgen.service.engine.budget import Budget
-from smidgen.service.engine.champions import challenger_answers
+from smidgen.service.engine.champions import challenger_answers, unit_draw
 from smidgen.service.engine.context import CommandHandler, EngineContext
 from smidgen.service.engine.learner_cache import OpenDecision
 from smidgen.service.engine.log_reader import Reply, reply
@@ -29,6 +29,7 @@ from smidgen.service.engine.replay import LearningEvent
 from smidgen.service.errors import Conflict, Impossible, StorageFailed, json_text
 from smidgen.service.log import codec
 from smidgen.service.log.events import Salts
+from smidgen.service.loops.base import UNDRAWN
 from smidgen.service.loops.evaluator import TrainingSignal
 from smidgen.service.loops.features import with_request_path
 from smidgen.service.schemas import DecisionBody, digest
@@ -36,9 +37,6 @@ from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.records import NewDecision
 
 _log = logging.getLogger("smidgen.service")
-
-#: Fields of a decision that describe its own random draw; cleared when the app shows something else.
-_UNDRAWN: dict[str, Any] = dict.fromkeys(("propensities", "log_propensity", "perturbation", "reach", "teams"))
 
 
 class ValidatedRequest(NamedTuple):
@@ -63,6 +61,7 @@ class ArmDecision(NamedTuple):
     lessons: tuple[TrainingSignal, ...] = ()  # learned at once, because the app had chosen itself
     start: bytes | None = None  # of a new key: the state that it starts with
     names: Carried = ()  # of a key: names of columns that its events have not told yet
+    holdout: bool = False  # the policy of the holdout answered
 
 
 class PendingDecision(NamedTuple):
@@ -80,6 +79,7 @@ class DecideHandler(CommandHandler):
     def __init__(self, context: EngineContext) -> None:
         super().__init__(context)
         self._random = Salts()
+        self.request: str | None = None  # the caller's id of the request that is decided
 
     def handle(self, name: str, body: DecisionBody) -> Reply:
         """Decide on one request, and write the decision."""
@@ -120,6 +120,11 @@ class DecideHandler(CommandHandler):
             raise Impossible(
                 "key is given and the model is not keyed", 'remove "key", or create the model with "keyed": true'
             )
+        if model.keyed and body.unit not in (None, body.key):
+            raise Impossible(
+                f"unit is {json_text(body.unit)} and key is {json_text(body.key)}",
+                'remove "unit": in a keyed model the key is the unit',
+            )
         hashed = None
         if body.id is not None:
             hashed = digest(body)
@@ -153,6 +158,8 @@ class DecideHandler(CommandHandler):
         key, ids, chosen = request.body.key, request.ids, request.body.chosen
         try:
             own = self._decide_one(model, key, request.context)
+            if chosen is None and self._is_held_out(model, request.body):
+                return [self._hold_out(own, key, ids)]
             if not model.followers and chosen is None:
                 return [own]
             answers = [own]
@@ -169,7 +176,7 @@ class DecideHandler(CommandHandler):
             if (features := model.blueprint.features) is None:
                 raise
             raise with_request_path(error, request.context, features.fresh()) from error
-        if challenger_answers(model, own.learner, own.decision.number):
+        if challenger_answers(model, own.learner, own.decision.number, request.body.unit or key):
             answers.sort(key=lambda answer: answer.model is not model.challenger)
         return [answers[0], *(_compare_with_shown(each, answers[0], ids) for each in answers[1:])]
 
@@ -185,6 +192,23 @@ class DecideHandler(CommandHandler):
             self._learners.discard(model, key, learner, learner.decisions + 1, begun=start is not None)
             raise
         return ArmDecision(model, learner, decision, start=start, names=names)
+
+    def _is_held_out(self, model: ServedModel, body: DecisionBody) -> bool:
+        """Check whether the holdout's policy answers: by the unit; without one, drawn for this request."""
+        holdout, unit = model.blueprint.terms.holdout, body.unit or body.key
+        if holdout is None or not holdout.share:
+            return False
+        draw = int.from_bytes(self._random.next()[:8], "big") / 2.0**64 if unit is None else None
+        return (unit_draw(holdout.salt, unit or "") if draw is None else draw) < holdout.share
+
+    def _hold_out(self, own: ArmDecision, key: str | None, ids: Sequence[Any]) -> ArmDecision:
+        """Let the policy of the holdout answer; the learner takes its own decision back, and is as before."""
+        model, begun = own.model, own.start is not None
+        self._learners.discard(model, key, own.learner, own.decision.number, begun=begun)
+        holdout = model.blueprint.terms.holdout
+        policy = holdout.policy if holdout is not None else "first"
+        decision = model.blueprint.loop.hold_out(own.decision, ids, policy, self._random.next())
+        return ArmDecision(model, own.learner, decision, holdout=True)
 
     def _apply_app_choice(
         self, key: str | None, answers: list[ArmDecision], ids: Sequence[Any], value: Any
@@ -203,7 +227,7 @@ class DecideHandler(CommandHandler):
                 continue
             if not found:
                 chance = None if decision.propensity is None else 1.0
-                decision = structs.replace(decision, action=taken.action, explored=False, propensity=chance, **_UNDRAWN)
+                decision = structs.replace(decision, action=taken.action, explored=False, propensity=chance, **UNDRAWN)
             found.append(answer._replace(decision=decision, agreed=taken.agreed, lessons=tuple(taken.lessons)))
         return found
 
@@ -231,7 +255,14 @@ class DecideHandler(CommandHandler):
         name, expires = self._new_id(now), now + terms.window_s
         reply_ = loop.answer(decision, ids)
         told = reply(name, model, model.version, decision, expires) | reply_
-        shared = _shared_fields(answer.start, answer.names, self._new_hashed_names(model, body))
+        if answer.holdout:
+            told["holdout"] = True
+        hashed = [] if answer.holdout else self._new_hashed_names(model, body)
+        shared = _shared_fields(
+            answer.start, answer.names, hashed, self.request, body.unit if model.leader is None else None
+        )
+        holdout, unit = terms.holdout, body.unit or body.key
+        share = holdout.share if holdout is not None and body.chosen is None else 0.0
         record, beside = answer.learner.to_compact(decision), None if shown is None else shown.decision
         content = codec.DecisionBody(decision.number, model.version, terms.window_s, ids, record, shared, beside)
         row = NewDecision(
@@ -239,7 +270,7 @@ class DecideHandler(CommandHandler):
             now,
             expires if shown is None else shown.expires_at,
             body.key,
-            decision.number,
+            answer.learner.decisions if answer.holdout else decision.number,
             body.id if shown is None else None,
             request.digest if shown is None else None,
             decision.explored,
@@ -251,6 +282,9 @@ class DecideHandler(CommandHandler):
             agreed=answer.agreed,
             target=answer.target,
             chance=answer.chance,
+            unit=unit if share else None,
+            holdout=answer.holdout if share else None,
+            share=share or None,
         )
         return PendingDecision(model, row, ids, answer), told
 
@@ -278,7 +312,15 @@ class DecideHandler(CommandHandler):
             first = self._store.write_decisions(shard, [each.row for each in rows])
             for seq, (model, row, ids, answer) in enumerate(rows, first):
                 opened = OpenDecision(
-                    model, seq, row.key, row.expires_at, answer.decision, ids, row.beside, answer.names
+                    model,
+                    seq,
+                    row.key,
+                    row.expires_at,
+                    answer.decision,
+                    ids,
+                    row.beside,
+                    answer.names,
+                    answer.holdout,
                 )
                 self._open_decisions.add(row.decision, opened, len(row.body))
                 self._undo.push(self._open_decisions.drop, row.decision)
@@ -328,7 +370,9 @@ def _compare_with_shown(answer: ArmDecision, shown: ArmDecision, ids: Sequence[A
     return answer._replace(agreed=agreed, target=target, chance=chance if target is not None else None)
 
 
-def _shared_fields(start: bytes | None, names: Carried, hashed: list[str]) -> dict[str, Any] | None:
-    """Fields of a decision's event about what several learners share; None if there are none."""
-    told = {"start": start, "names": names or None, "hashed": hashed or None}
+def _shared_fields(
+    start: bytes | None, names: Carried, hashed: list[str], request: str | None, unit: str | None
+) -> dict[str, Any] | None:
+    """Optional fields of a decision's event; None if there are none."""
+    told = {"start": start, "names": names or None, "hashed": hashed or None, "request": request, "unit": unit}
     return {name: value for name, value in told.items() if value is not None} or None

@@ -173,7 +173,7 @@ class BatchDecideHandler(CommandHandler):
 
 def _can_pause(model: ServedModel, bodies: list[DecisionBody]) -> bool:
     """Check that decisions change nothing but their count before they are written."""
-    alone = not model.keyed and not model.followers and model.hashed is None
+    alone = not model.keyed and not model.followers and model.hashed is None and model.blueprint.terms.holdout is None
     return alone and all(body.chosen is None for body in bodies)
 
 

@@ -16,7 +16,7 @@ from smidgen.service.log.events import stamp
 from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
 from smidgen.service.loops.estimates import mean_of
-from smidgen.service.schemas import Agreement, BaseReply, ChallengerOf, ModelReply, Quality, ShadowOf, UndoingReply
+from smidgen.service.schemas import Agreement, BaseReply, ChallengerOf, ModelReply, Of, Quality, ShadowOf, UndoingReply
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import Counts, Outcome, pool_counts
 
@@ -138,8 +138,13 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float) -> Mod
         shards=len(each),
         shard_versions=[one.version for one in each] if len(each) > 1 else None,
         candidates=model.blueprint.body.candidates,
+        holdout=terms.holdout if terms.holdout is not None and terms.holdout.share else None,
         shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
-        challenger_of=ChallengerOf(model=leader, share=terms.share or 0.0)
+        challenger_of=ChallengerOf(
+            model=leader,
+            share=terms.share or 0.0,
+            by=body.challenger_of.by if isinstance(body.challenger_of, Of) else None,
+        )
         if leader is not None and body.challenger_of is not None
         else None,
         shadow=model.shadow.name if model.shadow is not None else None,

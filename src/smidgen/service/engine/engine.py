@@ -633,6 +633,14 @@ class Engine(Maintenance):
         """A model at a glance."""
         return summarize_model(self.store, self.locked_model(name), self.clock())
 
+    def run_requested(self, request: str, command: Callable[[str | None], T], only: str | None) -> T:
+        """Run a command whose decisions keep the caller's id of the request."""
+        self._decide.request = request
+        try:
+            return command(only)
+        finally:
+            self._decide.request = None
+
     def decide(self, name: str, body: DecisionBody) -> Reply:
         """One decision."""
         if self.store.in_batch:

@@ -200,11 +200,44 @@ class FeedbackHandler(FeedbackBase):
             if row.feedback_seq is not None and (known := classify_repeat(row, hashed)) is not None:
                 return _to_reply(name, known, model.version, model)
             told = self._log.decision(model, row.seq)
-            made = OpenDecision(model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names)
+            made = OpenDecision(
+                model,
+                row.seq,
+                told.key,
+                row.expires_at,
+                told.decision,
+                told.ids,
+                names=told.names,
+                holdout=told.holdout,
+            )
         elif not made.model.is_visible_to(allowed):
             raise unknown_decision(name)
         refuse_follower(name, made.beside)
+        if made.holdout:
+            return self._record(name, made, given, hashed, known_open)
         return self._learn(name, made, given, hashed, known_open)
+
+    def _record(
+        self, name: str, made: OpenDecision, given: dict[str, Any], hashed: bytes, known_open: float | None
+    ) -> FeedbackReply:
+        """Record feedback on a decision of the holdout: it is measured, and no learner learns from it."""
+        model, then = made.model, made.model.blueprint_at(made.seq)
+        reaction = then.loop.parse_feedback(then.reader(then.learner(made.key)), made.decision, made.ids, given)
+        content = codec.FeedbackBody(then.loop.loggable_feedback(given, reaction), serialization.encode(None))
+        row = NewFeedback(
+            name,
+            self._clock(),
+            made.key,
+            hashed,
+            reaction.measure,
+            reaction.position,
+            codec.encode(content),
+            known_open,
+            recorded=True,
+        )
+        (verdict,) = self._store.write_feedback(model.shard, [row])
+        self._open_decisions.drop(name)
+        return _to_reply(name, verdict.status, verdict.version, model)
 
     def mark_shown(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision count that was asked for ahead, if its window is open; once is enough, and twice no harm."""
@@ -274,7 +307,7 @@ def _to_reply(name: str, status: WriteStatus, version: int, model: ServedModel) 
         )
     if status == "unknown":
         raise unknown_decision(name)
-    known: Literal["learnt", "duplicate", "late"] = status
+    known: Literal["learnt", "recorded", "duplicate", "late"] = status
     return FeedbackReply(status=known, model_version=version, shard=model.shard_in_reply)
 
 
@@ -317,7 +350,16 @@ class ExpiryHandler(FeedbackBase):
             return  # others have learnt it, or answered it, or erased it
         told, worth = self._log.decision(model, row.seq), model.blueprint.terms.default_reward
         made = OpenDecision(model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names)
-        held, said = self._learners.get(model, told.key), {"default_reward": worth}
+        said = {"default_reward": worth}
+        if told.holdout:
+            reaction = model.blueprint.loop.default_feedback()
+            unlearned = codec.encode(codec.FeedbackBody(said, serialization.encode(None)))
+            measure, position = reaction.measure, reaction.position
+            closed = NewExpiry(row.id, self._clock(), told.key, measure, position, unlearned, refused=True)
+            self._store.write_expiries(row.shard, [closed])
+            self._open_decisions.drop(row.id)
+            return
+        held = self._learners.get(model, told.key)
         self._learners.shared_state(model)
         self._learners.before_change(model, told.key)
         try:

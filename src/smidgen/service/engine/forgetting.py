@@ -38,7 +38,7 @@ from smidgen.service.engine.undo import Progress, UndoStack
 from smidgen.service.errors import Busy, Retained
 from smidgen.service.log import codec
 from smidgen.service.log.checkpoint import Checkpoint, CheckpointState, Lineage
-from smidgen.service.log.events import ERASED, REWINDS, Event
+from smidgen.service.log.events import ERASED, HELD_OUT, REWINDS, Event
 from smidgen.service.loops.evaluator import TrainingSignal
 from smidgen.service.storage.protocol import Question, StoreReader
 from smidgen.service.storage.records import Counts, State
@@ -425,7 +425,8 @@ class LogWithoutKey:
         """Check whether a key can begin with an event: its first one, or one after something was rolled back."""
         if any(each.type == "rolled_back" for each in self.undo_events(self._shard)):
             return True
-        first = next(self._family.reading.events_of_key(self._shard, key), None)
+        events = self._family.reading.events_of_key(self._shard, key)
+        first = next((each for each in events if each.type not in (HELD_OUT, "recorded")), None)
         return first is not None and first.seq == event.seq
 
     # What came from elsewhere

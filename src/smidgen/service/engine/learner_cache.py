@@ -43,7 +43,7 @@ from smidgen.service.log.events import Event
 from smidgen.service.storage.protocol import LearnerStore
 
 #: Events that learners and groups can take one after the other; whoever meets another kind reads all of it anew.
-ORDINARY = frozenset({"created", "decision", "feedback", "expired", "taught", "shown"})
+ORDINARY = frozenset({"created", "decision", "feedback", "expired", "taught", "shown", "held_out", "recorded"})
 #: Further behind than this, it is quicker to read a group anew.
 FAR = 20_000
 _NOTHING = UndoneVersions()
@@ -527,6 +527,8 @@ class OpenDecision(NamedTuple):
         The decision that was shown in its place, if another model made that.
     names
         Names of columns that its event tells.
+    holdout
+        Whether the policy of the holdout decided.
     """
 
     model: ServedModel
@@ -537,6 +539,7 @@ class OpenDecision(NamedTuple):
     ids: list[str]
     beside: str | None = None
     names: Carried = ()
+    holdout: bool = False
 
 
 class OpenDecisions:

@@ -29,8 +29,9 @@ from smidgen.service.engine.blueprint import (
     enforce_limit,
     learner_size_limit,
     settings_diff,
+    with_salt,
 )
-from smidgen.service.engine.champions import OWN, amend_where_possible, named_models
+from smidgen.service.engine.champions import CHAMPIONS_OWN, OWN, amend_where_possible, named_models
 from smidgen.service.engine.context import CommandHandler
 from smidgen.service.engine.forgetting import LogsWithoutKey, LogWithoutKey
 from smidgen.service.engine.live_settings import LiveSettings
@@ -44,7 +45,7 @@ from smidgen.service.errors import Conflict, Impossible, Retained, Unknown, json
 from smidgen.service.log import codec
 from smidgen.service.log.codec import EventLine
 from smidgen.service.loops.features import write_knobs
-from smidgen.service.schemas import AmendBody, ForgottenReply, ModelBody, PromotedReply
+from smidgen.service.schemas import AmendBody, ForgottenReply, Holdout, ModelBody, PromotedReply
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.protocol import StoreReader
 
@@ -66,7 +67,9 @@ class AmendHandler(CommandHandler):
         if not given:
             raise Impossible("the body is empty", f"send one of {', '.join(AmendBody.__struct_fields__)}")
         _refuse_foreign_settings(model, given)
-        common = {name: value for name, value in given.items() if name not in OWN}
+        if given.get("holdout") is not None:
+            given["holdout"] = _with_salt_of(model, given["holdout"])
+        common = {name: value for name, value in given.items() if name not in (*OWN, *CHAMPIONS_OWN)}
         for part in model.parts:
             self._amend(part, given)
             for other in part.arms if common else ():
@@ -87,6 +90,14 @@ class AmendHandler(CommandHandler):
             self._store.cancel_expiries(model.shard)
         self._open_decisions.clear()
         self._models.replace_settings(model, blueprint, tuple(_amend_epoch(era, given) for era in model.past))
+
+
+def _with_salt_of(model: ServedModel, given: Holdout) -> Holdout | None:
+    """Return a holdout with the salt that the model has, or a new one, so that the log says which."""
+    old = model.blueprint.terms.holdout
+    if old is None:
+        return with_salt(given)
+    return given if given.salt else msgspec.structs.replace(given, salt=old.salt)
 
 
 def _refuse_foreign_settings(model: ServedModel, given: dict[str, Any]) -> None:
@@ -162,7 +173,7 @@ class ImportHandler(CommandHandler):
         source = self._models.get(name)
         if to in self._models.by_name:
             raise Conflict(f'a model "{to}" already exists', "choose another name")
-        new = self._models.add(to, source.blueprint.without_champion(), self._clock())
+        new = self._models.add(to, source.blueprint.without_champion(_unsalted(source.blueprint)), self._clock())
         for made, part in zip(new.parts, source.parts, strict=True) if learnt else ():
             if made.hashed is not None and part.hashed is not None and not part.keyed:
                 made.hashed.add(part.hashed.known())
@@ -179,7 +190,7 @@ class ImportHandler(CommandHandler):
         """
         blueprint = brought.blueprint
         if (model := self._models.by_name.get(name)) is None:
-            model = self._models.add(name, blueprint.without_champion(), self._clock())
+            model = self._models.add(name, blueprint.without_champion(_unsalted(blueprint)), self._clock())
         elif model.decisions or model.version or model.archived_at is not None:
             raise Conflict(f'the model "{name}" is not empty', "choose another name")
         elif model.blueprint.record() != blueprint.record() or model.keyed != blueprint.body.keyed:
@@ -223,6 +234,12 @@ class ImportHandler(CommandHandler):
         content = codec.encode(told)
         self._store.append(model.shard, "imported", self._clock(), content, key=key, changes=True)
         self._learners.evict(model, key)
+
+
+def _unsalted(blueprint: Blueprint) -> Holdout | None:
+    """Return the holdout of a model without its salt: a copy has members of its own."""
+    holdout = blueprint.terms.holdout
+    return msgspec.structs.replace(holdout, salt="") if holdout is not None else None
 
 
 def keys_of(reading: StoreReader, model: ServedModel) -> list[str | None]:
@@ -319,7 +336,8 @@ class PromoteHandler(CommandHandler):
 
     def _promote(self, other: ServedModel, champion: ServedModel) -> None:
         """Promote a model, or one shard of it."""
-        name, blueprint, before = other.name, other.blueprint.without_champion(), champion.blueprint
+        name, before = other.name, champion.blueprint
+        blueprint = other.blueprint.without_champion(before.terms.holdout)
         learner = None if champion.keyed else self._learners.get(other, None).learner.to_bytes()
         told = {
             "settings": blueprint.learner_template,

@@ -11,7 +11,7 @@ import msgspec
 from smidgen.checks import SMALLEST_SHARE
 from smidgen.learners import Card, Feedback
 from smidgen.service.errors import Impossible, json_text
-from smidgen.service.schemas import ModelBody, Of
+from smidgen.service.schemas import Holdout, ModelBody, Of
 
 #: How many seconds feedback may take if nobody says: usually, and where silence is learnt.
 WINDOW_S, SILENCE_S = 86_400.0, 600.0
@@ -36,6 +36,8 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         Labels, and paths of texts, that were added since the model was made.
     share
         Of a challenger: the share of the champion's traffic that it answers.
+    holdout
+        The holdout, with its salt. One that was ended has the share 0: its salt stays.
     """
 
     window_s: float = WINDOW_S
@@ -47,6 +49,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     labels: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
     share: float | None = None
+    holdout: Holdout | None = None
 
     @classmethod
     def of(cls, body: ModelBody) -> LiveSettings:
@@ -60,6 +63,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             min_share=body.min_share,
             retention_s=body.retention_s,
             share=body.challenger_of.share if isinstance(body.challenger_of, Of) else None,
+            holdout=body.holdout,
         )
 
     def check(self, card: Card, feedback: str | None) -> None:

@@ -16,7 +16,7 @@ from smidgen.learners import Learner
 from smidgen.service.errors import LogDamaged, Retained
 from smidgen.service.log import codec
 from smidgen.service.log.checkpoint import Checkpoint
-from smidgen.service.log.events import ERASED, Event, stamp
+from smidgen.service.log.events import DECIDED, ERASED, HELD_OUT, Event, stamp
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.sqlite_schema import RESTORE
 
@@ -52,6 +52,8 @@ class DecisionEvent(NamedTuple):
         Of a keyed model: what the key begins with, names of columns.
     beside
         The decision that was shown in its place, if another model made that.
+    holdout
+        Whether the policy of the holdout decided.
     """
 
     number: int
@@ -62,6 +64,7 @@ class DecisionEvent(NamedTuple):
     decision: Decision
     shared: dict[str, Any] | None = None
     beside: str | None = None
+    holdout: bool = False
 
     @property
     def names(self) -> list[tuple[int, str, int]]:
@@ -144,12 +147,14 @@ class EventLog:
         body = codec.read_decision(event.body, event.seq)
         decision = codec.decode_decision(self._learner(model, event), body.record, event.seq)
         ids, said = list(body.ids), self.reply(model, event, body, decision)
-        return DecisionEvent(body.number, event.at, event.key, said, ids, decision, body.shared, body.beside)
+        held_out = event.type == HELD_OUT
+        return DecisionEvent(body.number, event.at, event.key, said, ids, decision, body.shared, body.beside, held_out)
 
     def reply(self, model: ServedModel, event: Event, body: codec.DecisionBody, decision: Decision) -> Reply:
         """Make the reply to a decision again."""
         told = reply(event.decision or "", model, body.model_version, decision, event.at + body.window_s)
-        return told | model.blueprint_at(event.seq).loop.answer(decision, list(body.ids))
+        held_out = {"holdout": True} if event.type == HELD_OUT else {}
+        return told | model.blueprint_at(event.seq).loop.answer(decision, list(body.ids)) | held_out
 
     def decode_decisions(
         self, model: ServedModel, events: Sequence[Event]
@@ -270,14 +275,14 @@ class EventLog:
 
     def _fields(self, model: ServedModel, event: Event) -> dict[str, Any]:
         made = {"model_version": event.made} if event.made is not None else {}
-        if event.type == "decision":
+        if event.type in DECIDED:
             told = self.decision_event(model, event)
             record = msgspec.Raw(told.decision.to_json())
             shared: dict[str, Any] = {} if told.shared is None else {"shared": told.shared}
             if told.beside is not None:
                 shared |= {"beside": told.beside}
             return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record, **shared}
-        if event.type in ("feedback", "expired"):
+        if event.type in ("feedback", "expired", "recorded"):
             heard = decode_feedback(event)
             return {
                 "feedback": heard.feedback,
@@ -343,5 +348,6 @@ def decode_all_feedback(events: Sequence[Event]) -> list[FeedbackEvent]:
 
 def _feedback_event(event: Event, body: codec.FeedbackBody, learn: Any) -> FeedbackEvent:
     status = "learnt" if event.made is not None else "refused" if event.type == "expired" else "late"
+    status = event.type if event.type == "recorded" else status
     more = body.places, body.problem, body.row, body.names or ()
     return FeedbackEvent(event.at, body.feedback, status, learn, event.made, *more)

@@ -15,7 +15,7 @@ from smidgen.service.engine.log_reader import MOST, EventLog, FeedbackEvent, dec
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import UndoEvent, UndoneVersions, read_undone
 from smidgen.service.log.codec import DecisionBody, EventLine, parse, read_decision
-from smidgen.service.log.events import KEPT, REWINDS, Event
+from smidgen.service.log.events import DECIDED, KEPT, REWINDS, Event
 
 # A model's log from beginning to end; one out of an exported file.
 
@@ -23,8 +23,10 @@ from smidgen.service.log.events import KEPT, REWINDS, Event
 TYPES = (
     "created",
     "decision",
+    "held_out",
     "shown",
     "feedback",
+    "recorded",
     "expired",
     "taught",
     "amended",
@@ -130,7 +132,7 @@ class NdjsonSource(LogSource):
             for count, text in enumerate(file, 1):
                 if text.strip():
                     event = parse(text, f"line {count} of {self.name}")
-                    if event.type == "decision" and event.decision is not None:
+                    if event.type in DECIDED and event.decision is not None:
                         self._places[event.decision] = place
                     yield event
                 place += len(text)
@@ -229,10 +231,10 @@ class StoreSource(LogSource):
 
     def line(self, event: Event) -> EventLine:
         """An event as the log says it, without the way over JSON."""
-        if event.type == "decision":
+        if event.type in DECIDED:
             (told,) = self._log.decode_decisions(self._model, [event])
             return self._decided(event, *told)
-        if event.type in ("feedback", "expired"):
+        if event.type in ("feedback", "expired", "recorded"):
             return _feedback_line(event, decode_feedback(event), self._shard)
         out = parse(self._log.line(self._model, event), f"event {event.seq} of {self.name}")
         out.__dict__["its event"] = event
@@ -240,8 +242,8 @@ class StoreSource(LogSource):
 
     def _some(self, events: list[Event]) -> Iterator[EventLine]:
         """Events as the log says them: decisions and answers are read together, unless one of them is at fault."""
-        decisions = [event for event in events if event.type == "decision"]
-        answers = [event for event in events if event.type in ("feedback", "expired")]
+        decisions = [event for event in events if event.type in DECIDED]
+        answers = [event for event in events if event.type in ("feedback", "expired", "recorded")]
         known: dict[int, EventLine] = {}
         with suppress(InvalidRecord):
             for event, told in zip(decisions, self._log.decode_decisions(self._model, decisions), strict=True):

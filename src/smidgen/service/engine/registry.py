@@ -20,7 +20,7 @@ from smidgen.errors import FOREIGN, InvalidArgument, SmidgenError
 from smidgen.learners import Feedback, cards, learners
 from smidgen.learners.recommended import USUAL, find
 from smidgen.serialization import UNREADABLE
-from smidgen.service.engine.blueprint import Blueprint, Shared, canonical, learners_for, settings_diff
+from smidgen.service.engine.blueprint import Blueprint, Shared, canonical, learners_for, settings_diff, with_salt
 from smidgen.service.engine.champions import (
     blueprint_beside,
     champion_of,
@@ -190,6 +190,8 @@ class Models:
     def add(self, name: str, blueprint: Blueprint, now: float) -> ServedModel:
         """Enter a new model; what was amended since its settings were made is amended here too."""
         parts: list[ServedModel] = []
+        if (holdout := with_salt(blueprint.terms.holdout)) is not blueprint.terms.holdout:
+            blueprint = blueprint.amend(msgspec.structs.replace(blueprint.terms, holdout=holdout))
         for row in row_names(name, blueprint.body.shards):
             parts.append(model := self._add_shard(row, blueprint, now))
             model.parts = parts

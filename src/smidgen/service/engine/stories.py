@@ -42,6 +42,8 @@ def story_of(log: EventLog, models: Mapping[int, ServedModel], name: str, allowe
     why_not = None
     if rolled_back:
         why_not = f"a rollback undid it: it was learnt at version {row.version} and does not count any more"
+    elif row.holdout:
+        why_not = "holdout"
     elif row.status == "late":
         why_not = "the feedback came after the window: it is in the log and was not learnt"
     elif row.status == "refused" and answer is not None:
@@ -70,6 +72,8 @@ def story_of(log: EventLog, models: Mapping[int, ServedModel], name: str, allowe
         learnt_version=row.version if again is None else again,
         why_not=why_not,
         retracted_at=stamp(back.at) if back is not None else None,
+        request_id=(event.shared or {}).get("request"),
+        holdout=bool(row.holdout),
     )
 
 

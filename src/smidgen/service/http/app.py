@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -35,6 +36,7 @@ from smidgen.service.http.protocol import SAFE_HEADERS
 from smidgen.service.http.resources import JSON, Options, Service, record_uses_loop, reply, service, write_uses
 from smidgen.service.http.retention import retention_loop
 from smidgen.service.http.rights import MATRIX, guard
+from smidgen.service.http.telemetry import REQUEST_ID, UNMATCHED, RequestObserver, request_id
 from smidgen.service.http.workers import publish_status
 from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
@@ -69,32 +71,73 @@ def _route(call: EndpointSpec) -> Route:
     return Route(call.path, answer if call.errors is None else call.errors(answer), methods=[call.method])
 
 
-class SafeHeaders:
-    """Middleware that adds the headers of every answer, where the answer does not set them itself."""
+class Outermost:
+    """Middleware around everything else: safe headers, the request id, and the observation of every request.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Parameters
+    ----------
+    app
+        The rest of the application.
+    observer
+        Writes the access log.
+    routes
+        The path of each endpoint, as a template.
+    """
+
+    def __init__(self, app: ASGIApp, observer: RequestObserver, routes: Mapping[Any, str]) -> None:
         self.app = app
+        self._observer = observer
+        self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, and add to the head of its answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began, status = perf_counter(), 500
+        id = request_id(next((value for name, value in scope["headers"] if name == REQUEST_ID), None))
+        scope["request_id"] = id
 
         async def marked(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 headers = list(message.get("headers", ()))
                 set_already = {name.lower() for name, _ in headers}
+                headers += [(REQUEST_ID, id.encode())] if id is not None else []
                 headers += [(name, value) for name, value in SAFE_HEADERS if name not in set_already]
                 message = {**message, "headers": headers}
             await send(message)
 
-        await self.app(scope, receive, marked)
+        try:
+            await self.app(scope, receive, marked)
+        finally:
+            route = self._routes.get(scope.get("endpoint"), UNMATCHED)
+            peer = scope.get("client")
+            path, spent = scope["path"], perf_counter() - began
+            self._observer.finish(route, scope["method"], path, status, spent, id, peer[0] if peer else None)
 
 
 class Application(Starlette):
-    """Starlette whose every answer has the safe headers, also those to failures."""
+    """Starlette whose every answer has the safe headers, also those to failures.
+
+    Parameters
+    ----------
+    observer
+        Writes the access log.
+    settings
+        Those of Starlette.
+    """
+
+    def __init__(self, observer: RequestObserver, **settings: Any) -> None:
+        self._observer = observer
+        super().__init__(**settings)
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Put the headers outside everything else."""
-        return SafeHeaders(super().build_middleware_stack())
+        """Put `Outermost` outside everything else."""
+        routes = [getattr(each, "route", each) for each in self.routes]
+        paths = {each.endpoint: each.path for each in routes if isinstance(each, Route)}
+        return Outermost(super().build_middleware_stack(), self._observer, paths)
 
 
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
@@ -103,6 +146,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
     blueprint.set_limit(options.max_learner)
     holding = InFlightBytes(max(LIMIT, 4 * options.max_body))
     gate = Gate(options.public_url, options.trusted_proxies)
+    observer = RequestObserver(access_log=options.access_log)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -134,7 +178,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         writer.start()
         reading = engine.store.reader()  # the engine's own connection waits for every commit
         held = (lambda: engine.tokens) if engine.store.shared else None
-        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock))
+        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock), observer)
         app.state.service, app.state.direct = here, FastPath(here, holding, gate)
         if engine.leases is not None:
             engine.leases.start(writer.take_over)
@@ -163,7 +207,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         Exception: _on_failure,
     }
     guards = [Middleware(Admission, gate=gate), Middleware(InFlight, holding=holding)]
-    app = Application(routes=routes(), middleware=guards, lifespan=lifespan, exception_handlers=handlers)
+    app = Application(observer, routes=routes(), middleware=guards, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return app
 

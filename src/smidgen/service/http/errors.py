@@ -38,6 +38,7 @@ CODES: dict[type[SmidgenError], str] = {
     refusals.TooSlow: "too_slow",
     refusals.Conflict: "conflict",
     refusals.Retained: "retained",
+    refusals.NoHoldout: "no_holdout",
     refusals.Erased: "erased",
     refusals.TooLarge: "too_large",
     refusals.WrongMedia: "wrong_media",

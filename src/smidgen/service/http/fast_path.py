@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from http import HTTPStatus
+from time import perf_counter
 from typing import Any
 
 import msgspec
@@ -23,13 +24,15 @@ from smidgen.service.http.errors import error_response
 from smidgen.service.http.middleware import LARGE, Gate, InFlightBytes, decode
 from smidgen.service.http.resources import Service
 from smidgen.service.http.rights import MATRIX, Grant
+from smidgen.service.http.telemetry import REQUEST_ID, request_id
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import ErrorReply, FeedbackReply, internal_error
 
 _log = logging.getLogger("smidgen.service")
 _DECISION, _FEEDBACK = b"/v1/decisions/", b"/feedback"
 _MODEL, _DECISIONS = b"/v1/models/", b"/decisions"
-_REACT, _DECIDE = MATRIX[f"POST {DECISION}/feedback"], MATRIX[f"POST {MODEL}/decisions"]
+_FEEDBACK_ROUTE, _DECIDE_ROUTE = f"{DECISION}/feedback", f"{MODEL}/decisions"
+_REACT, _DECIDE = MATRIX[f"POST {_FEEDBACK_ROUTE}"], MATRIX[f"POST {_DECIDE_ROUTE}"]
 _encode = msgspec.json.Encoder().encode
 
 #: Writes an answer: its status, its body, and headers beside the usual ones.
@@ -73,6 +76,7 @@ class FastPath:
 
         ``peer`` is the address of the other end of the connection.
         """
+        began = perf_counter()
         size, held, found = len(body), self._holding, dict(headers)
         if size > self._largest or held.held + size > held.limit or len(found) < len(headers) or not _is_plain(found):
             return False
@@ -80,17 +84,23 @@ class FastPath:
         if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):
             return False
         try:
-            made = self._command(target, found.get(b"authorization"), body)
+            id = request_id(found.get(REQUEST_ID))
+            made = self._command(target, found.get(b"authorization"), body, id)
             if made is None:
                 return False
-            command, at_hand, tell, about = made
+            command, at_hand, tell, about, route = made
+
+            def observed(status: int, content: bytes, more: dict[str, str]) -> None:
+                respond(status, content, more if id is None else {**more, "x-request-id": id})
+                path = target.decode("latin-1")
+                self._here.observer.finish(route, "POST", path, status, perf_counter() - began, id, peer)
 
             def done(answer: Any, refusal: Exception | None) -> None:
                 held.held -= size
                 if refusal is None:
-                    tell(answer, respond)
+                    tell(answer, observed)
                 else:
-                    self._refuse(refusal, respond)
+                    self._refuse(refusal, observed)
 
             self._here.writer.submit(command, done, at_hand, about)
         except SmidgenError:
@@ -109,9 +119,9 @@ class FastPath:
         self._open = None
 
     def _command(
-        self, target: bytes, token: bytes | None, raw: bytes
-    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None], Sequence[str]] | None:
-        """Make the command, whether it is hot, the sender of its answer, and the decisions that it is about."""
+        self, target: bytes, token: bytes | None, raw: bytes, request: str | None
+    ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None], Sequence[str], str] | None:
+        """Make the command, whether it is hot, the sender of its answer, the decisions that it is about, its route."""
         here = self._here
         header = None if token is None else token.decode("latin-1")
         rights = EVERYTHING if self._has_no_tokens() else here.tokens.rights(header)
@@ -122,14 +132,20 @@ class FastPath:
             grant = Grant(here, _REACT, rights, header)
             feedback = decode(raw, loops.feedback)
             command = grant.command(partial(here.engine.feedback, id, feedback))
-            return command, partial(here.engine.is_hot_for_feedback, id), self._send_feedback_reply, (id,)
+            return (
+                command,
+                partial(here.engine.is_hot_for_feedback, id),
+                self._send_feedback_reply,
+                (id,),
+                _FEEDBACK_ROUTE,
+            )
         name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
         if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
             return None
-        grant = Grant(here, _DECIDE, rights, header, name)
+        grant = Grant(here, _DECIDE, rights, header, name, request)
         body = decode(raw, loops.decision)
         made = grant.command(lambda _: here.engine.decide(name, body))
-        return made, partial(here.engine.is_hot_for_decide, name, body.key), _send_decision, ()
+        return made, partial(here.engine.is_hot_for_decide, name, body.key), _send_decision, (), _DECIDE_ROUTE
 
     def _send_feedback_reply(self, answer: FeedbackReply, respond: Respond) -> None:
         self._here.metrics.count("feedback", answer.status)

@@ -26,6 +26,7 @@ from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import BadRequest, StorageFailed, json_text
 from smidgen.service.http.auth import USED_S, Tokens
 from smidgen.service.http.jobs import ModelJobs
+from smidgen.service.http.telemetry import RequestObserver
 from smidgen.service.monitoring.curves import Curves
 from smidgen.service.monitoring.health import Health
 from smidgen.service.monitoring.position_bias import BiasCache
@@ -220,6 +221,8 @@ class Options:
         How many workers share the port, and which of them this is, from 0.
     board
         Where they say how they are.
+    access_log
+        Whether every request is logged.
     """
 
     data: Path | Database
@@ -238,6 +241,7 @@ class Options:
     workers: int = 1
     worker: int = 0
     board: SharedStatus | None = None
+    access_log: bool = False
 
 
 # What every page and call of a running service has at hand: its open resources, rights, names, JSON out.
@@ -268,6 +272,7 @@ class Service:
     reading: StoreReader
     log: EventLog
     tokens: Tokens
+    observer: RequestObserver
     metrics: Metrics = field(default_factory=Metrics)
     curves: Curves = field(default_factory=Curves)
     health: Health = field(default_factory=Health)

@@ -138,6 +138,7 @@ MATRIX: dict[str, Rule] = {
     f"GET {MODEL}/taste": _READ,
     f"GET {MODEL}/candidates": _READ,
     f"GET {MODEL}/segments": _READ,
+    f"GET {MODEL}/worth": _READ,
     f"GET {MODEL}/compare": _READ._replace(partners=_compared_model),
     f"GET {MODEL}/log": _READ,
     # decisions and feedback
@@ -208,12 +209,21 @@ class Grant:
         What the caller may do, and the header that says so.
     name
         The model that the call is about, if the path or the token names one.
-
+    request
+        The caller's id of the request, which decisions keep.
     """
 
-    __slots__ = ("_header", "_name", "here", "rights", "rule")
+    __slots__ = ("_header", "_name", "_request", "here", "rights", "rule")
 
-    def __init__(self, here: Service, rule: Rule, rights: Rights, header: str | None, name: str | None = None) -> None:
+    def __init__(
+        self,
+        here: Service,
+        rule: Rule,
+        rights: Rights,
+        header: str | None,
+        name: str | None = None,
+        request: str | None = None,
+    ) -> None:
         if name is None:
             judge(rule, rights)
         else:
@@ -223,6 +233,7 @@ class Grant:
         self.rule = rule
         self._header = header
         self._name = name
+        self._request = request
 
     @property
     def only(self) -> str | None:
@@ -266,6 +277,8 @@ class Grant:
         a command that is no longer allowed is undone, and one during which a token changed is run again.
         """
         rule = self.rule
+        if self._request is not None:
+            act = functools.partial(self.here.engine.run_requested, self._request, act)
         if self.here.engine.store.shared or rule.signed or rule.partners is not _no_models:
             return functools.partial(self._run_judged, act)
         return functools.partial(act, self.rights.model)
@@ -329,7 +342,7 @@ async def admit(request: Request, rule: Rule) -> Grant:
         name = request.path_params["name"]
     elif rule.models is ModelAccess.PERSONALIZER:
         name = rights.model or here.options.personalizer
-    return Grant(here, rule, rights, header, name)
+    return Grant(here, rule, rights, header, name, request.scope.get("request_id"))
 
 
 def guard(endpoint: Endpoint, rule: Rule) -> Endpoint:

@@ -20,7 +20,15 @@ from smidgen.service.http.resources import reply, whole_number
 from smidgen.service.http.rights import grant_of
 from smidgen.service.monitoring.breakdown import by_candidate, by_segment, names_of
 from smidgen.service.monitoring.weights import by_name, taste_of
-from smidgen.service.schemas import CandidatesReply, HealthReply, SegmentsReply, TasteReply, WeightsReply
+from smidgen.service.monitoring.worth import worth_of
+from smidgen.service.schemas import (
+    CandidatesReply,
+    HealthReply,
+    SegmentsReply,
+    TasteReply,
+    WeightsReply,
+    WorthReply,
+)
 
 # What is wrong with a model, and the way out.
 
@@ -120,6 +128,14 @@ async def list_candidates(request: Request) -> Response:
     grant = grant_of(request)
     here, model = grant.here, grant.here.engine.model(grant.name)
     return reply(await asyncio.to_thread(by_candidate, here.reading, model, here.engine.clock()))
+
+
+@endpoint("GET", MODEL + "/worth", "showWorth", reply=WorthReply)
+async def show_worth(request: Request) -> Response:
+    """What a model is worth against its holdout: means, lift, verdict, and a check of the split."""
+    grant = grant_of(request)
+    here, model = grant.here, grant.here.engine.model(grant.name)
+    return reply(await asyncio.to_thread(worth_of, here.reading, model, here.engine.clock()))
 
 
 @endpoint("GET", MODEL + "/segments", "listSegments", reply=SegmentsReply, query=(BY,))

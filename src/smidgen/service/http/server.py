@@ -413,7 +413,7 @@ def _work(options: Options, listener: socket.socket, able: Callable[[], None], w
         ws="none",
         timeout_keep_alive=2 * int(IDLE_S),  # `_Server` looks after the connections itself
         lifespan="on",
-        log_level="warning",
+        log_config=None,  # `configure_logs` has done it
         access_log=False,
         proxy_headers=False,  # who is behind a proxy is nothing that the service goes by
         server_header=False,

@@ -33,7 +33,7 @@ class Checkpoint(NamedTuple):
     floor
         The oldest version that can be gone back to.
     body
-        The model's settings, and the amendments that a fresh learner must hear.
+        The model's settings, and the amendments that a fresh learner must apply.
     erased
         Up to where everything under it is erased; there is more to do until that is ``seq``.
     """
@@ -111,6 +111,6 @@ def checkpoint_digest(base: Checkpoint, states: Iterable[bytes], carried: Iterab
 def checkpoint_body(
     base: Checkpoint, events: int, states: Iterable[bytes], carried: Iterable[CarriedDecision]
 ) -> bytes:
-    """Make the body of the event that records a checkpoint with so many more events under it."""
+    """Make the body of the event that records a checkpoint over this many more events."""
     digest = checkpoint_digest(base, states, carried)
     return msgspec.msgpack.encode({"base": base.seq, "version": base.version, "events": events, "digest": digest})

@@ -2,10 +2,10 @@
 
 What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
 
-A decision's body is ``[number, model_version, window_s, ids, record, shared, beside]``; the reply is told anew from the
-record. A feedback's body is ``[feedback, learn, places, problem, row, names]``, and so is that of silence; whether it
-was learnt, and which version it made, stands in the envelope. All other bodies are maps, whose fields are those of the
-exported line; what a learner is told is the field ``learn``, as `smidgen.serialization.encode` writes it.
+A decision's body is ``[number, model_version, window_s, ids, record, shared, beside]``; the reply is derived from the
+record. A feedback's body is ``[feedback, learn, places, problem, row, names]``, and so is that of an expiry; the
+envelope holds its status and the resulting version. All other bodies are maps, whose fields are those of the exported
+line; the learner's input is the field ``learn``, as `smidgen.serialization.encode` writes it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class DecisionBody(msgspec.Struct, array_like=True):
     record
         The learner's own record, all that learning needs.
     shared
-        Of a keyed model, where there is something to say: ``start``, what the key begins with, and ``names``, of
-        columns that it had not told before (`smidgen.features.state.Carried`).
+        In a keyed model, if present: ``start``, the initial state of the key, and ``names``, of columns that are new to
+        the key (`smidgen.features.state.Carried`). In any model: ``request``, the caller's id of the request.
     beside
         The decision that was shown in its place, if another model made that.
     """
@@ -69,16 +69,16 @@ class FeedbackBody(msgspec.Struct, array_like=True):
     feedback
         What the app sent.
     learn
-        What the learner was told.
+        Input of the learner.
     places
         Of a keyed model that takes records: where new names of the decision went (`smidgen.features.state.Places`).
     problem
-        Why the learner refused it, of silence that was not learnt.
+        Reason why the learner refused it, for an expiry that was not learned.
     row
         The decision's record as it was learnt (`smidgen.features.Encoded`), if names or statistics that were learnt
         since the decision changed its rows; None: as it was decided on.
     names
-        Of a keyed model: names of columns of that row that the key had not told before.
+        In a keyed model: names of columns of that row that are new to the key.
     """
 
     feedback: dict[str, Any]
@@ -177,7 +177,7 @@ def read_value(content: bytes, seq: int) -> Any:
 
 
 def read_answers(learner: Learner, answers: Sequence[tuple[Event, Event]]) -> list[tuple[Decision, FeedbackBody, Any]]:
-    """The decisions of answers, the bodies of the answers, and what the learner was told: many at once, sooner."""
+    """The decisions of answers, the bodies of the answers, and the learner's input: many at once, faster."""
     heard = [read_feedback(event.body, event.seq) for event, _ in answers]
     decisions = learner.from_compact_many([read_decision(made.body, made.seq).record for _, made in answers])
     decisions = [
@@ -211,8 +211,8 @@ class EventLine(msgspec.Struct, kw_only=True, dict=True):
     number, reply, ids, record, beside
         Of ``decision``: see `smidgen.service.engine.log_reader.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
-        Of ``feedback`` and ``expired``: see `smidgen.service.engine.log_reader.Answered`. Other events that
-        change weights have ``model_version`` too, and ``learn`` if a learner is told something.
+        In ``feedback`` and ``expired``: see `smidgen.service.engine.log_reader.Answered`. Other events that change
+        weights have ``model_version`` too, and ``learn`` if a learner receives something.
     version
         Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone; of ``base`` that
         of the log's beginning.
@@ -221,7 +221,7 @@ class EventLine(msgspec.Struct, kw_only=True, dict=True):
     token_id
         Of events that operators cause: the token by whose call they were written, if there was one.
     amendments, decisions, late
-        Of ``base``: what a fresh learner must hear, and how many decisions and late answers lie under it.
+        In ``base``: the amendments for a fresh learner, and the numbers of decisions and late answers under it.
     amended
         Of ``amended``: the settings that changed, as they were sent (``changes`` on the line).
     row
@@ -293,7 +293,7 @@ class EventLine(msgspec.Struct, kw_only=True, dict=True):
         return Decision.from_json(bytes(self.record))
 
     def learner_input(self) -> Any:
-        """Of feedback: what the learner was told."""
+        """In feedback: the learner's input."""
         if "its feedback" in self.__dict__:
             return self.__dict__["its feedback"]
         try:

@@ -7,8 +7,8 @@ Each event has a digest of its content, salted, and the chain runs over these di
     content_n = H(salt ‖ [type, version, at, decision, key, body])
     chain_n   = H(chain_{n-1} ‖ seq ‖ content_n)
 
-An erased event keeps ``content_n`` in place of its salt and its body. Without the salt nobody can try out what it was,
-and the chain still holds.
+An erased event keeps ``content_n`` in place of its salt and its body. Without the salt the content cannot be guessed by
+trial, and the chain still holds.
 
 Who is forgotten may be mentioned in events of others. Such an event is rewritten: its salt is a new one followed by the
 ``content_n`` that the chain has. The event that ends the forgetting tells the digest of what it says now
@@ -57,6 +57,9 @@ def _second(seconds: int) -> str:
 
 #: The type of an event whose content is gone.
 ERASED = "erased"
+#: The types of events that are decisions: of the model, and of the policy of its holdout, which no learner learns from.
+HELD_OUT = "held_out"
+DECIDED = ("decision", HELD_OUT)
 #: The types of events that take back what earlier ones did; their bodies have the field ``version``:
 #: of ``rolled_back`` the version to go back to, of ``retracted`` the one that is undone.
 REWINDS = ("retracted", "rolled_back")
@@ -133,7 +136,7 @@ class Salts:
         self._place = 0
 
     def next(self) -> bytes:
-        """Sixteen bytes that nobody guesses."""
+        """Sixteen random bytes."""
         if self._place == len(self._drawn):
             self._drawn, self._place = os.urandom(DIGEST * 256), 0
         self._place += DIGEST
@@ -180,7 +183,7 @@ def present_digest(event: Event) -> bytes:
 
 
 def original_digest(event: Event) -> bytes:
-    """The digest of an event's content that the chain has: kept, if it was erased or rewritten, else made anew."""
+    """The content digest in the chain: stored if the event was erased or rewritten, otherwise computed."""
     if event.type == ERASED and event.salt is None:
         if event.body is None or len(event.body) != DIGEST:
             raise InvalidRecord(f"event {event.seq} is erased and has no digest", "restore the log from a backup")

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
+import numpy as np
+from msgspec import Struct, structs
 
 from smidgen.checks import nearest
 from smidgen.decision import Decision
@@ -24,7 +25,7 @@ from smidgen.learners import Card, Learner
 from smidgen.service.errors import Impossible, validation_error
 from smidgen.service.loops.evaluator import Evaluator, Terms, TrainingSignal, same
 from smidgen.service.loops.features import Vectors
-from smidgen.service.schemas import BestReply, DecisionBody, FeedbackBody, ModelBody
+from smidgen.service.schemas import BestReply, DecisionBody, FeedbackBody, HoldoutCandidate, ModelBody
 
 # What a loop says of itself to people and to pages: words, figures, examples, and what a hand may answer.
 
@@ -174,6 +175,29 @@ class FeedbackForm(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+#: Fields of a decision that describe its own random draw; cleared when something else is shown.
+UNDRAWN: dict[str, Any] = dict.fromkeys(("propensities", "log_propensity", "perturbation", "reach", "teams"))
+
+
+def policy_choice(mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) -> Decision:
+    """Return the decision of a holdout's policy that shows one of the ids, with the probabilities of that policy."""
+    n, place = len(ids), 0
+    if policy == "uniform":
+        place = int.from_bytes(draw, "big") * n >> 8 * len(draw)
+    elif isinstance(policy, HoldoutCandidate) and policy.candidate in ids:
+        place = list(ids).index(policy.candidate)
+    chances = np.full(n, 1.0 / n) if policy == "uniform" else np.eye(n)[place]
+    shares = None if mine.propensities is None else chances
+    return structs.replace(
+        mine,
+        action=place,
+        greedy=place,
+        explored=False,
+        **UNDRAWN | {"propensities": shares},
+        propensity=chances[place].item(),
+    )
+
+
 Answer = dict[str, Any]
 #: What a request has in every loop.
 COMMON = DecisionBody.__struct_fields__
@@ -267,6 +291,8 @@ class Loop(ABC):
     knows_best: ClassVar[bool] = False
     #: Whether its answers are lists that people read from the top.
     shows_lists: ClassVar[bool] = False
+    #: Whether a fixed policy can answer in the place of the model (`hold_out`).
+    holds_out: ClassVar[bool] = False
 
     #: What is in force of what may change while a model lives: the range of its rewards among it.
     terms: Terms
@@ -330,6 +356,20 @@ class Loop(ABC):
     def read_app_choice(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> AppChoice:
         """What the app has chosen itself, in the learner's own terms, and what the learner is taught by it."""
         raise Impossible(f"the loop {self.name} does not accept chosen", 'remove "chosen"')
+
+    def hold_out(self, mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) -> Decision:
+        """Return the decision of a holdout's policy on the request of the model's own decision.
+
+        Parameters
+        ----------
+        mine, ids
+            The model's own decision, and the candidates' ids.
+        policy
+            As in `smidgen.service.schemas.Holdout`.
+        draw
+            Sixteen random bytes.
+        """
+        raise Impossible(f"the loop {self.name} has no holdout", 'remove "holdout"')
 
     def agrees(self, mine: Decision, other: Any) -> bool | None:
         """Whether the learner's best guess is the other answer; None where nobody can say."""

@@ -25,6 +25,7 @@ from smidgen.service.loops.base import (
     Option,
     ParsedFeedback,
     UiTexts,
+    policy_choice,
 )
 from smidgen.service.loops.evaluate_rewards import RewardEvaluator
 from smidgen.service.loops.evaluator import CAVEATS, CoactiveEvaluator, Evaluator, TrainingSignal, chance_of
@@ -129,6 +130,7 @@ class Choose(Loop):
     kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER, "reward": Feedback.REWARD}
     measure = "left unchanged"
     takes_records = True
+    holds_out = True
     words = UiTexts(
         does="Choose: pick one of several candidates; learns from rewards or from the preferred candidate",
         out="One item",
@@ -241,6 +243,10 @@ class Choose(Loop):
     def target_propensity(self, mine: Decision, shown: Decision) -> float | None:
         """As its propensities say."""
         return None if np.ndim(shown.action) or np.ndim(mine.action) else chance_of(mine, shown.action)
+
+    def hold_out(self, mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) -> Decision:
+        """One candidate."""
+        return policy_choice(mine, ids, policy, draw)
 
     def parse_example(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The items, and the best one; of learners by reward, one of them and what it was worth."""

@@ -22,6 +22,7 @@ from smidgen.service.loops.base import (
     Option,
     ParsedFeedback,
     UiTexts,
+    policy_choice,
 )
 from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, reward_form
 from smidgen.service.loops.evaluate_rewards import LabelEvaluator, RewardedLabels, label_names
@@ -92,6 +93,7 @@ class Label(Loop):
     measure = "accuracy"
     takes_matrix = True
     takes_records = True
+    holds_out = True
     facts = ("dim", "n_classes")
     words = UiTexts(
         does="Label: predict one of several labels; learns from correct or incorrect",
@@ -196,6 +198,10 @@ class Label(Loop):
     def target_propensity(self, mine: Decision, shown: Decision) -> float | None:
         """As its propensities say."""
         return chance_of(mine, shown.action)
+
+    def hold_out(self, mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) -> Decision:
+        """One label."""
+        return policy_choice(mine, self.labels, policy, draw)
 
     def parse_example(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
         """The features, and the class of the right label."""

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
 from smidgen.service.errors import Impossible, json_text
 from smidgen.service.loops.base import (
+    UNDRAWN,
     Answer,
     AppChoice,
     Example,
@@ -33,7 +34,7 @@ from smidgen.service.loops.features import (
     read,
     without_excluded,
 )
-from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Record
+from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, HoldoutCandidate, Record
 from smidgen.structures import Clicks
 
 #: How many positions count if nobody says.
@@ -102,6 +103,7 @@ class Rank(Loop):
     measure = "left unchanged"
     takes_records = True
     shows_lists = True
+    holds_out = True
     words = UiTexts(
         does="Rank: order candidates; learns from clicks or from a corrected order",
         out="A ranking",
@@ -194,6 +196,17 @@ class Rank(Loop):
         order = _put_first(front, mine.greedy)
         agreed = list(mine.greedy[: len(front)]) == front
         return AppChoice(order, agreed, [TrainingSignal(order)])
+
+    def hold_out(self, mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) -> Decision:
+        """All candidates: in any order, as they were sent, or one of them first."""
+        order = np.arange(len(ids))
+        if policy == "uniform":
+            order = np.random.default_rng(int.from_bytes(draw, "big")).permutation(len(ids))
+        elif isinstance(policy, HoldoutCandidate) and policy.candidate in ids:
+            order = _put_first([list(ids).index(policy.candidate)], order)
+        return structs.replace(
+            mine, action=order, greedy=order, explored=False, propensity=None, scores=None, **UNDRAWN
+        )
 
     def agrees(self, mine: Decision, other: Any) -> bool | None:
         """Whether the places that count are the same."""

@@ -12,7 +12,8 @@ from smidgen.evaluate.lift import best_constant
 from smidgen.learners import Feedback, Loop
 from smidgen.service.engine.description import span_of
 from smidgen.service.monitoring.breakdown import latest, same_offers
-from smidgen.service.monitoring.evidence import Check, Evidence, Update
+from smidgen.service.monitoring.evidence import Check, Evidence, Update, percent
+from smidgen.service.monitoring.worth import Groups, group_rows, ratio_of
 from smidgen.service.schemas import Finding
 
 # One feedback moved the weights by more than all before it together.
@@ -196,6 +197,60 @@ class ConstantIsBetter(Check):
             "The features mislead the model, or it learns too slowly: look at GET /v1/models/NAME/candidates, compare "
             "other learners with smidgen replay, or leave features out that say nothing.",
             {"candidate": name, "gain": found.value * width, "low": found.low * width, "of": len(offers.rewards)},
+        )
+
+
+# The holdout: the split is wrong, or the model earns less.
+
+#: How many of the latest decisions are read.
+HOLDOUT_ROWS = 5_000
+
+
+class WrongRatio(Check):
+    """The holdout has another share than the one that was asked for (`smidgen.evaluate.lift.sample_ratio`)."""
+
+    code = "sample_ratio"
+
+    def run(self, evidence: Evidence) -> Finding | None:
+        """Say which share came."""
+        holdout = evidence.model.blueprint.terms.holdout
+        if holdout is None or not holdout.share:
+            return None
+        ratio = ratio_of([group_rows(evidence.reading, evidence.model, HOLDOUT_ROWS)], holdout.share)
+        if ratio.ok:
+            return None
+        return self.finding(
+            "problem",
+            f"The holdout has {percent(ratio.observed)} of the traffic and should have {percent(ratio.expected)} "
+            f"(p = {ratio.p:.2g}).",
+            "Do not trust the comparison. Look for requests that are sent twice or dropped for one group, for units "
+            "that are not people (an empty or constant id), and for bots.",
+            {"expected": ratio.expected, "observed": ratio.observed, "p": ratio.p},
+        )
+
+
+class WorseThanHoldout(Check):
+    """The model earns less than the policy of its holdout, with an interval that holds at all times."""
+
+    code = "worse_than_holdout"
+
+    def run(self, evidence: Evidence) -> Finding | None:
+        """Say by how much."""
+        holdout = evidence.model.blueprint.terms.holdout
+        if holdout is None or not holdout.share:
+            return None
+        rows = group_rows(evidence.reading, evidence.model, HOLDOUT_ROWS)
+        found = Groups(rows, evidence.loop, evidence.now).lift()
+        if found is None or found.verdict != "worse":
+            return None
+        low, high = span_of(evidence.loop) or (0.0, 1.0)
+        loss = -found.difference.value * (high - low)
+        return self.finding(
+            "problem",
+            f"The model earns {loss:.3g} less per decision than its holdout.",
+            "Look at GET /v1/models/NAME/worth. Check that the reward means what you think, compare learners with "
+            "smidgen replay, and raise the share of the holdout until the model is better.",
+            {"loss": loss, "of": found.difference.n},
         )
 
 

@@ -22,7 +22,7 @@ SAY_S = 0.25
 
 
 class Piece(msgspec.Struct, kw_only=True):
-    """What is to be done; plain, so that it can be sent.
+    """A piece of work; plain data, so that it can be sent.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Piece(msgspec.Struct, kw_only=True):
 
 
 class Part(msgspec.Struct, kw_only=True):
-    """What some keys of a log showed: counts of all of it, and the observations of these keys."""
+    """Results for some keys of a log: counts over all of it, and the observations of these keys."""
 
     decisions: int
     answered: int
@@ -101,7 +101,7 @@ def names_of(bench_learners: list[str], own_too: bool) -> list[str]:
 
 
 def thin_out(numbers: Iterator[int]) -> Iterator[int]:
-    """Some of the numbers, as many as somebody can look at."""
+    """A sample of the numbers, small enough to plot."""
     said = time.monotonic()
     for number in numbers:
         if time.monotonic() - said > SAY_S:

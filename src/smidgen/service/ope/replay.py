@@ -21,7 +21,7 @@ from smidgen.service.ope.sources import OTHERS, files_of, kind_of, merge_observa
 from smidgen.service.ope.whatif import WhatIf, results_of, start_replay
 from smidgen.service.storage.address import Place, parse_address
 
-#: So many events, each once for every learner, are about a second's work, and worth a process.
+#: This many events times learners are about a second of work, which justifies a process.
 WORTH = 20_000
 
 
@@ -53,7 +53,7 @@ def replay(
         Who does the work (`smidgen.jobs`), and how many pieces at a time, at most: a piece is worth a second.
     split
         ``"learner"``: each piece reads the whole log for some of the learners. ``"key"``: for all learners, but only
-        some keys of a keyed model. ``"auto"``: by learner, if there are as many as jobs, or no keys.
+        some keys of a keyed model. ``"auto"``: by learner, if there are at least as many learners as jobs, or no keys.
     examined
         Of rankings: how likely each place is looked at.
     modules

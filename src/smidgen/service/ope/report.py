@@ -143,7 +143,7 @@ def bars(rows: Sequence[Bar], *, label: str, level: float | None = None) -> str:
 
 
 def histogram(counts: Sequence[tuple[str, int]], *, across: str, label: str, colour: int = 0) -> str:
-    """How many fall into each bin."""
+    """Number of values in each bin."""
     if not counts:
         return ""
     most = max(count for _, count in counts) or 1
@@ -427,7 +427,7 @@ def _running(found: WhatIf) -> list[Stroke]:
 
 
 def _short(measure: str) -> str:
-    """How a figure was made, if that is said in brackets."""
+    """Method of a figure, if its name has one in brackets."""
     _, found, how = measure.partition(" (")
     return how.replace(")", "", 1) if found else measure
 

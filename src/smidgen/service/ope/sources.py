@@ -58,7 +58,7 @@ class LogFile(ABC):
 
     @abstractmethod
     def count(self) -> int:
-        """How many lines there are."""
+        """Number of lines."""
 
     def holding(self, *words: bytes) -> Iterator[bytes]:
         """The lines that have one of these words in them, and perhaps others."""
@@ -93,7 +93,7 @@ class NdjsonLog(LogFile):
         return self._file.readline()
 
     def count(self) -> int:
-        """How many lines the file has."""
+        """Number of lines in the file."""
         with self.path.open("rb") as file:
             return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
 
@@ -108,7 +108,7 @@ class NdjsonLog(LogFile):
 
 #: The column that holds each event in full.
 LINE = "line"
-#: So many bytes of lines are kept, of the groups that were read last.
+#: Bytes of lines that are cached, of the groups read last.
 KEPT_BYTES = 128 << 20
 
 
@@ -150,7 +150,7 @@ class ParquetLog(LogFile):
         return text
 
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(self._sizes)
 
     def holding(self, *words: bytes) -> Iterator[bytes]:
@@ -199,7 +199,7 @@ def open_parquet(path: Path) -> Any:
 
 # Where each decision stands in a long log: sixteen bytes for each, however long its id.
 
-#: So many are kept as they come, before they are sorted in.
+#: Entries buffered before they are sorted in.
 FRESH = 1 << 16
 
 Run = tuple[NDArray[np.uint64], NDArray[np.uint64]]
@@ -320,11 +320,11 @@ class FilesSource(LogSource):
         return None
 
     def count(self) -> int:
-        """How many events there are."""
+        """Number of events."""
         return sum(file.count() for file in self._files)
 
     def undone_versions(self, shard: int | None = None) -> UndoneVersions:
-        """What was taken back, in all of the log."""
+        """All retracted events of the log."""
         rewinds: list[UndoEvent] = []
         for file in self._files:
             for text in file.holding(*_REWINDS):
@@ -366,7 +366,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def kind_of(path: Path) -> str:
-    """What a file holds: ``log``, ``dsjson`` or ``table``."""
+    """Format of a file: ``log``, ``dsjson`` or ``table``."""
     if _is_parquet(path):
         file = open_parquet(path)
         with file:
@@ -436,21 +436,21 @@ def _is_parquet(path: Path) -> bool:
 
 # dsjson, the logs of Vowpal Wabbit, as a log of ours: each line is a decision and what came of it.
 
-#: What is to be said of the log's own learner.
+#: Notes about the log's own learner.
 OTHERS = (
     "the log was written by another system: its own policy is in the figure of what happened, not among the learners"
 )
 
 
 class _Head(msgspec.Struct):
-    """What tells whether a line has a label, and which reward."""
+    """Reader of the label and the reward of a line."""
 
     cost: Any = msgspec.field(default=None, name="_label_cost")
     skip: Any = msgspec.field(default=None, name="_skipLearn")
 
     @property
     def labelled(self) -> bool:
-        """Whether something came of it."""
+        """True if the decision has feedback."""
         return isinstance(self.cost, int | float) and not isinstance(self.cost, bool) and self.skip is not True
 
 
@@ -570,7 +570,7 @@ def _shares(told: dict[str, Any], count: int) -> np.ndarray[tuple[int, ...], np.
 
 # Observations on their way from those who look at some keys to the one who counts, in the order of the log.
 
-#: So many observations are packed together.
+#: Observations packed together.
 BLOCK = 10_000
 
 #: The place of an event in the log, who observed, what, and the values.

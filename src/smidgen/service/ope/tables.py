@@ -33,7 +33,7 @@ from smidgen.service.schemas import ModelBody
 
 #: Rows that are read and played at once; fewer, if they are wide.
 ROWS, NUMBERS = 1 << 16, 1 << 22
-#: So many labels at most.
+#: Maximum number of labels.
 LABELS = 100_000
 ANSWERS = {"label": Loop.LABEL, "relevant": Loop.FILTER}
 
@@ -202,7 +202,7 @@ def rows_of_keys(keys: Sequence[str], looked: Any) -> NDArray[np.bool_]:
 
 
 class Bits(msgspec.Struct, kw_only=True):
-    """What came of the rows of some keys.
+    """Outcomes of the rows of some keys.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class _Players:
         self._learners: dict[str | None, Learner] = {}
 
     def play(self, batch: TableRows) -> Any:
-        """What was said to each row."""
+        """Prediction for each row."""
         if batch.keys is None:
             return self._actions(None, batch.X, batch.y)
         said = np.empty(len(batch.y), batch.y.dtype)
@@ -298,7 +298,7 @@ def _by_key(keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
 
 #: So much work is worth a process: rows, each once for every learner; a dear row counts as several.
 WORTH = 500_000
-#: So many multiplications more make a row twice as dear.
+#: Multiplications that double the cost of a row.
 DEAR = 5_000
 OWN_RUN = (
     "the table has the answers of all rows: each learner plays a run of its own, and hears what it would have heard"
@@ -352,7 +352,7 @@ def _usual(table: Table) -> str:
 
 
 def _combine(table: Table, told: Sequence[bytes]) -> dict[str, Flags]:
-    """What each learner said to every row, in the order of the rows."""
+    """Predictions of each learner for every row, in the order of the rows."""
     found: dict[str, Flags] = {}
     for each in told:
         bits = msgspec.msgpack.decode(each, type=Bits)

@@ -1,6 +1,6 @@
 """Replay one log through other learners.
 
-What if another learner had stood here? A log, replayed through other learners and settings.
+Replay a log through other learners and settings, and compare the results.
 
 A log knows what its users did with what they were shown, and nothing of what they would have done with something else.
 How far it can answer depends on the loop: see the evaluators in `smidgen.service.loops`, and what `WhatIf.notes` says.
@@ -77,7 +77,7 @@ class RowsOfRecords:
         return rows_of(self._learner(key), context)
 
     def keep_names(self, event: EventLine, made: Decision | None, names: Carried) -> None:
-        """Let names keep their columns that an event told and that was taken back."""
+        """Let names that a retracted event introduced keep their columns."""
         learnt = None if made is None else event.as_learnt(made)
         keep_names(self._learner(event.key), LearningEvent(event.type, learnt, event.learner_input()))
 
@@ -102,7 +102,7 @@ class RowsOfRecords:
 
 # The records of a log whose keys share names, as the rows that were made of them: other learners read the same.
 
-#: What is to be said of learners that are compared on such a log.
+#: Notes about learners that are compared on such a log.
 ALONE = "newcomers among the keys began with what the others shared; of other learners every key begins with nothing"
 
 
@@ -131,7 +131,7 @@ class SharedRows:
         return as_context(context, table.planned(context)[1])
 
     def keep_names(self, event: EventLine, made: Decision | None, names: Carried) -> None:
-        """Let names keep their columns that an event told and that was taken back."""
+        """Let names that a retracted event introduced keep their columns."""
         if event.type == ERASED:
             self._group.reserve(event.places)
         elif event.group is not None:
@@ -191,13 +191,13 @@ def _value(text: str) -> Any:
         return {"True": True, "False": False, "None": None}.get(text, text)
 
 
-# All learners on the way along one log: each event is read once, and told to each of them.
+# All learners advance together along one log: each event is read once, and passed to each of them.
 
 #: The log's own learner.
 OWN = "as logged"
-#: So many of the latest decisions are kept, so that they need not be looked up again.
+#: Number of the latest decisions that are cached.
 RECENT = 4096
-#: So many events are told together at most.
+#: Maximum number of events passed together.
 TOGETHER = 512
 
 
@@ -213,7 +213,7 @@ class KeyShard:
 
 
 class ReplayRun:
-    """The learners that are compared, and what the log has told them so far.
+    """The learners that are compared, and their state after the events so far.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ class ReplayRun:
     measures
         The loop's own figure of each answered decision.
     tape
-        Where these figures go if they are to be counted elsewhere; None keeps them here.
+        Receiver of the figures if another process counts them; None keeps them here.
     back, elsewhere
         How many answers were taken back, and how often the log's learner was replaced.
     """
@@ -276,7 +276,7 @@ class ReplayRun:
         self._patient = evaluator is not None and evaluator.patient and own.features is None
 
     def apply(self, event: EventLine) -> None:
-        """Take the next event; evaluators may hear of it later, with others (`settle`)."""
+        """Apply the next event; evaluators may receive it later, in a batch (`settle`)."""
         type = event.type
         if type == "decision":
             self._on_decision(event)
@@ -301,14 +301,14 @@ class ReplayRun:
                 rows.apply(event, None)
 
     def _undone_in(self, shard: int | None) -> tuple[UndoneVersions, KeptNames]:
-        """What was taken back of a shard, and what stays of it."""
+        """Retracted and remaining events of a shard."""
         if shard not in self._undone:
             undone = self._recording.undone_versions(shard)
             self._undone[shard] = undone, KeptNames(undone)
         return self._undone[shard]
 
     def _keep_names(self, event: EventLine) -> None:
-        """Let names keep their columns that an event told and that was taken back."""
+        """Let names that a retracted event introduced keep their columns."""
         kept, rows = self._undone_in(event.shard)[1], self._rows(event.shard)
         if kept.has(event.type, event.model_version or 0) and rows is not None:
             line, made = self._made(event)
@@ -330,7 +330,7 @@ class ReplayRun:
         return self._tables[shard]
 
     def flush(self) -> None:
-        """Let the evaluators hear of all events that were taken."""
+        """Pass all pending events to the evaluators."""
         if not self._steps:
             return
         steps, self._steps = self._steps, Steps()
@@ -339,13 +339,13 @@ class ReplayRun:
             evaluator.follow(steps)
 
     def _forward(self, event: EventLine, made: Decision | None) -> None:
-        """Let the evaluators hear of a decision, or of an answer to one, at once if somebody counts elsewhere."""
+        """Pass a decision, or an answer to one, to the evaluators; at once if another process counts."""
         self._steps.append((event, made))
         if not self._patient or self.tape is not None or len(self._steps) >= TOGETHER:
             self.flush()
 
     def notes(self) -> list[str]:
-        """What is to be said of the log."""
+        """Notes about the log."""
         found = [*self._about, *([ALONE] if self.own.shared.start else [])]
         if self.back:
             found.append(f"{self.back} answers were taken back later (retracted, or rolled back) and are left out")
@@ -357,11 +357,11 @@ class ReplayRun:
 
     @property
     def _needs_all_keys(self) -> bool:
-        """Whether decisions of other keys must be read too: for what all keys share."""
+        """True if decisions of other keys must be read too, for the shared state."""
         return self.companion.listens or (self.own.features is not None and self.own.shared.names)
 
     def _on_decision(self, event: EventLine) -> None:
-        if event.beside is not None:  # nobody saw it
+        if event.beside is not None:  # never shown
             return
         self.decisions += 1
         looked = self._whole or event.key in self._looked
@@ -459,14 +459,14 @@ def _names(event: EventLine, made: EventLine | None) -> Carried:
 
 
 def _plain(told: Any) -> Any:
-    """What a learner was told; of a lesson about what others have shown, what came of it."""
+    """Input of a learner; for a lesson from another model's decision, the outcome of that."""
     if not isinstance(told, TrainingSignal):
         return told
     return told.answer[1] if isinstance(told.answer, tuple | list) and len(told.answer) == 2 else told.answer
 
 
 def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:
-    """An evaluator for each learner, where the loop has any, and what is to be said of the log's own learner."""
+    """An evaluator for each learner, where the loop has any, and notes about the log's own learner."""
     bare = own.row_learner()
     blueprints = {
         spec: Blueprint(parse_learner_spec(bare.body, spec)) for spec in others
@@ -488,7 +488,7 @@ POINTS = 400  # of a curve
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """What can be said of one learner.
+    """Results of one learner.
 
     Attributes
     ----------
@@ -527,7 +527,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 
 class ExaminedPlaces(msgspec.Struct, kw_only=True):
-    """How likely people look at each place of a ranking, the first place first.
+    """Examination probability of each position of a ranking, the first position first.
 
     Attributes
     ----------
@@ -655,7 +655,7 @@ def run_replay(bench: ReplayRun, lines: Iterable[EventLine]) -> Iterator[int]:
 
 
 def results_of(bench: ReplayRun, name: str) -> WhatIf:
-    """What the learners of a bench have found in the log of this name."""
+    """Results of the learners of a bench for the log of this name."""
     own = bench.own
     logged = _logged(own, bench.measures)
     seen = bench.companion.examination() if isinstance(bench.companion, ClickedPages) else None

@@ -91,12 +91,16 @@ class DecisionBody(Message):
         false: the decision counts only after `POST /v1/decisions/{id}/shown`.
     chosen
         The answer that the app has chosen itself. It is returned as the decision, and the model is taught it.
+    unit
+        Whom the decision is for, e.g. a user's id: a unit is in the holdout, or with a challenger, always or never.
+        Keyed models: the key.
     """
 
     id: Id | None = None
     key: Id | None = None
     activate: bool = True
     chosen: AnyId | bool | Annotated[list[AnyId], Meta(min_length=1, max_length=CANDIDATES)] | None = None
+    unit: Id | None = None
 
 
 class BatchBody(Message):
@@ -181,6 +185,10 @@ class Story(Struct, kw_only=True):
         When its feedback was retracted, or null.
     contributions
         What each feature adds to the answer's score under the present weights; null if the model has none.
+    request_id
+        The `X-Request-Id` header of the request that was decided, or null.
+    holdout
+        Whether the policy of the holdout decided, not the model.
     """
 
     decision: str
@@ -195,6 +203,8 @@ class Story(Struct, kw_only=True):
     why_not: str | None
     retracted_at: str | None = None
     contributions: Contributions | None = None
+    request_id: str | None = None
+    holdout: bool = False
 
 
 # Examples to teach.
@@ -282,15 +292,15 @@ class FeedbackReply(Struct, kw_only=True):
     Attributes
     ----------
     status
-        learnt: the model took a step; duplicate: the same feedback was received before; late: stored after the
-        window, not learned.
+        learnt: the model took a step; recorded: stored and measured, not learned (a holdout); duplicate: the same
+        feedback was received before; late: stored after the window, not learned.
     model_version
         The model's version after this call.
     shard
         The shard that the version belongs to, of a model with several shards.
     """
 
-    status: Literal["learnt", "duplicate", "late"]
+    status: Literal["learnt", "recorded", "duplicate", "late"]
     model_version: int
     shard: int | UnsetType = UNSET
 
@@ -329,7 +339,7 @@ class UbiResult(Struct, kw_only=True, omit_defaults=True):
 
     decision: str
     clicked: list[str | int]
-    status: Literal["learnt", "duplicate", "late", "answered"] | None = None
+    status: Literal["learnt", "recorded", "duplicate", "late", "answered"] | None = None
     model_version: int | None = None
     error: ErrorDetail | None = None
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from smidgen.service.schemas.common import CANDIDATES, LABELS, SHARDS, Age, Id, Message, Name, Seconds, Share
+from smidgen.service.schemas.common import CANDIDATES, LABELS, SHARDS, Age, AnyId, Id, Message, Name, Seconds, Share
 from smidgen.service.schemas.decisions import Variant
 from smidgen.service.schemas.reports import Agreement, BestReply, ExaminationReply, PerturbationReply, Quality
 
@@ -209,10 +209,13 @@ class Of(Message):
         The champion's name.
     share
         The share of the champion's traffic that this model answers, from 0 to 1.
+    by
+        unit: a unit of the champion's requests is always, or never, answered by this model.
     """
 
     model: Name
     share: Share = 0.1
+    by: Literal["unit"] | None = None
 
 
 class ShadowOf(Struct, kw_only=True):
@@ -236,10 +239,13 @@ class ChallengerOf(Struct, kw_only=True):
         The champion's name.
     share
         The share of its traffic that the challenger answers.
+    by
+        unit: the share is one of units; null: of requests.
     """
 
     model: str
     share: float
+    by: Literal["unit"] | None = None
 
 
 class PromotedReply(Struct, kw_only=True):
@@ -320,6 +326,36 @@ class ByName(Message):
     auto: Auto | None = None
 
 
+class HoldoutCandidate(Message):
+    """A holdout that always shows one candidate.
+
+    Attributes
+    ----------
+    candidate
+        Its id; where it is not offered, the first candidate is shown.
+    """
+
+    candidate: AnyId
+
+
+class Holdout(Message, omit_defaults=False):
+    """A share of the traffic that a fixed policy answers, to measure what the model is worth.
+
+    Attributes
+    ----------
+    share
+        The share of units, or of requests without a unit, from 0 to 1.
+    policy
+        uniform: any candidate with equal probability; first: the first one; or one candidate by its id.
+    salt
+        Random text that decides together with the unit who is in the holdout. Set by the service; a PATCH keeps it.
+    """
+
+    share: Share
+    policy: Literal["uniform", "first"] | HoldoutCandidate = "uniform"
+    salt: Annotated[str, Meta(max_length=100)] = ""
+
+
 class ModelBody(Message):
     """Settings of a model.
 
@@ -368,6 +404,8 @@ class ModelBody(Message):
         Draft models: whether texts are stored in the log.
     shards
         Keyed models: number of shards of the log, for several workers.
+    holdout
+        Choose, rank and label models: a share of the traffic that a fixed policy answers, for comparison.
     """
 
     loop: Id
@@ -391,6 +429,7 @@ class ModelBody(Message):
     challenger_of: Of | Name | None = None
     keep_texts: bool | None = None
     shards: Annotated[int, Meta(ge=1, le=SHARDS)] = 1
+    holdout: Holdout | None = None
 
 
 class AmendBody(Message):
@@ -414,6 +453,8 @@ class AmendBody(Message):
         Seconds after which events are folded into a checkpoint and erased; null keeps all.
     share
         Challengers: the share of the champion's traffic.
+    holdout
+        The holdout's share and policy; its salt stays. null ends the holdout.
     """
 
     add_labels: Annotated[list[Id], Meta(max_length=LABELS)] | UnsetType = UNSET
@@ -424,6 +465,7 @@ class AmendBody(Message):
     min_share: Share | UnsetType = UNSET
     retention_s: Age | UnsetType | None = UNSET
     share: Share | UnsetType = UNSET
+    holdout: Holdout | UnsetType | None = UNSET
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent."""
@@ -542,6 +584,8 @@ class ModelReply(Struct, kw_only=True):
         How often it agrees with what was shown, or null.
     candidates
         Candidates kept with the model, or null.
+    holdout
+        The holdout with its salt, or null.
     shards
         Number of shards.
     shard_versions
@@ -594,6 +638,7 @@ class ModelReply(Struct, kw_only=True):
     challenger: str | None
     agreement: Agreement | None
     candidates: list[Variant] | None = None
+    holdout: Holdout | None = None
     shards: int = 1
     shard_versions: list[int] | None = None
     open: int | None = None

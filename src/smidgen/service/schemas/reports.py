@@ -56,6 +56,8 @@ Code = Literal[
     "few_per_key",
     "drift",
     "constant_is_better",
+    "sample_ratio",
+    "worse_than_holdout",
 ]
 
 
@@ -298,6 +300,74 @@ class MeanReply(Struct, kw_only=True):
     low: float | None
     high: float | None
     n: int
+
+
+class LiftReply(Struct, kw_only=True):
+    """How much more the model earns than its holdout.
+
+    Attributes
+    ----------
+    difference
+        The model's mean minus the holdout's, in the unit of the reward.
+    ratio
+        The model's mean over the holdout's.
+    """
+
+    difference: MeanReply
+    ratio: MeanReply
+
+
+class SampleRatioReply(Struct, kw_only=True):
+    """Whether the holdout has the share that was asked for, since the share was last changed.
+
+    Attributes
+    ----------
+    expected
+        The share that was asked for.
+    observed
+        The share that came, of units, or of decisions without units; null before the first.
+    p
+        Below .001 the split is wrong, however often you look.
+    ok
+        Whether p is at least .001.
+    """
+
+    expected: float
+    observed: float | None
+    p: float
+    ok: bool
+
+
+class WorthReply(Struct, kw_only=True):
+    """What a model is worth against its holdout, over the latest 50,000 decisions.
+
+    With units the observations are units: their decisions are correlated.
+
+    Attributes
+    ----------
+    model
+        The model's mean reward.
+    holdout
+        The holdout's mean reward.
+    lift
+        The difference and the ratio of the two.
+    sample_ratio
+        Whether the split is the one that was asked for.
+    verdict
+        better or worse if the interval of the difference lies on one side of 0, else not yet.
+    decisions_to_go
+        About how many more decisions lead to a verdict if the difference stays; 0 once there is one, null if unknown.
+    units
+        Number of units; null if requests carry none.
+    """
+
+    model: MeanReply
+    holdout: MeanReply
+    lift: LiftReply
+    sample_ratio: SampleRatioReply
+    verdict: Literal["better", "worse", "not yet"]
+    decisions_to_go: int | None
+    units: int | None
 
 
 class CandidateRow(Struct, kw_only=True):

@@ -88,21 +88,22 @@ _RULES = (
         "the decision of event {} is not in the table of decisions",
         """
         SELECT e.shard, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
-        WHERE e.type = 'decision' AND (x.shard IS NOT e.shard OR x.seq IS NOT e.seq)
+        WHERE e.type IN ('decision', 'held_out') AND (x.shard IS NOT e.shard OR x.seq IS NOT e.seq)
         """,
     ),
     _Rule(
         "the table of decisions has one of event {}, which is no such decision",
         """
         SELECT x.shard, x.seq FROM decisions x LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.seq
-        WHERE e.type IS NULL OR (e.type <> 'erased' AND (e.type <> 'decision' OR e.decision IS NOT x.id))
+        WHERE e.type IS NULL
+            OR (e.type <> 'erased' AND (e.type NOT IN ('decision', 'held_out') OR e.decision IS NOT x.id))
         """,
     ),
     _Rule(  # but for feedback after a silence that was learnt, and for what was taken back later
         "the answer of event {} is not the one that the table of decisions has",
         """
         SELECT e.shard, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
-        WHERE (e.type IN ('feedback', 'expired') OR (e.type = 'taught' AND e.decision IS NOT NULL))
+        WHERE (e.type IN ('feedback', 'expired', 'recorded') OR (e.type = 'taught' AND e.decision IS NOT NULL))
             AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
             AND NOT (e.type = 'feedback' AND e.made IS NULL AND x.late_hash IS NOT NULL)
             AND NOT EXISTS (
@@ -117,7 +118,8 @@ _RULES = (
         SELECT x.shard, x.feedback_seq FROM decisions x
         LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.feedback_seq
         WHERE x.feedback_seq IS NOT NULL AND e.type IS NOT 'erased'
-            AND (e.type IS NULL OR e.type NOT IN ('feedback', 'expired', 'taught') OR e.decision IS NOT x.id)
+            AND (e.type IS NULL OR e.decision IS NOT x.id
+                OR e.type NOT IN ('feedback', 'recorded', 'expired', 'taught'))
         """,
     ),
     _Rule("it has the place {} and must have 0", "SELECT id, place FROM shards WHERE place <> 0"),

@@ -120,6 +120,15 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         ALTER TABLE leases RENAME COLUMN slot TO shard
         """,
     ),
+    4: (
+        "holdouts: units, the group of each decision, the share of the holdout then",
+        """
+        ALTER TABLE decisions ADD COLUMN unit TEXT;
+        ALTER TABLE decisions ADD COLUMN holdout SMALLINT;
+        ALTER TABLE decisions ADD COLUMN share DOUBLE PRECISION;
+        CREATE INDEX decision_holdout ON decisions (shard, seq) WHERE holdout IS NOT NULL
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 # A function that looks up a name may still not see what another has just made; a question does.

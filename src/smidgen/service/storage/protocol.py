@@ -173,6 +173,7 @@ Question = Literal[
     "ended",
     "answers",
     "pairs",
+    "groups",
     "agreement",
     "open",
 ]
@@ -237,6 +238,8 @@ class LogReader(Protocol):
             Keys that have events and begin so, in order.
         ``tally()``
             One row: decisions, learnt, late, and decisions without their event.
+        ``groups(limit)``
+            `GroupRow` values of the latest decisions that count in the comparison with a holdout, newest first.
         ``lately(limit)``
             `Outcome` values of the latest decisions that count, newest first: of the latest five times ``limit``, those
             that were shown.

@@ -10,7 +10,7 @@ import msgspec
 from smidgen.learners import saving
 from smidgen.service.log.events import START
 
-WriteStatus = Literal["learnt", "late", "duplicate", "conflict", "unknown"]
+WriteStatus = Literal["learnt", "recorded", "late", "duplicate", "conflict", "unknown"]
 
 
 class ModelRow(NamedTuple):
@@ -103,6 +103,11 @@ class NewDecision(NamedTuple):
         Whether it is what was shown all the same.
     target, chance
         The probability with which it would have shown what was shown, and the one with which that was shown.
+    unit
+        Whom it is for, if the request says so.
+    holdout, share
+        Of a model with a holdout: whether the holdout's policy answered, and the share of the holdout then. None of
+        decisions that do not count in a comparison with the holdout.
     """
 
     decision: str
@@ -121,6 +126,9 @@ class NewDecision(NamedTuple):
     agreed: bool | None = None
     target: float | None = None
     chance: float | None = None
+    unit: str | None = None
+    holdout: bool | None = None
+    share: float | None = None
 
 
 class NewFeedback(NamedTuple):
@@ -143,6 +151,8 @@ class NewFeedback(NamedTuple):
     open_until
         Of a decision that its one writer knows to have no answer yet: when its window ends. A store that others write
         to as well looks for itself.
+    recorded
+        Whether it is of a holdout: then it is measured, and makes no version.
     """
 
     decision: str
@@ -153,6 +163,7 @@ class NewFeedback(NamedTuple):
     position: float | None
     body: bytes
     open_until: float | None = None
+    recorded: bool = False
 
 
 class NewExpiry(NamedTuple):
@@ -185,7 +196,7 @@ class WriteResult(NamedTuple):
     Attributes
     ----------
     status
-        ``"learnt"`` and ``"late"`` were written; the others were not.
+        ``"learnt"``, ``"recorded"`` and ``"late"`` were written; the others were not.
     seq
         Its event, where it was written.
     version
@@ -227,7 +238,7 @@ class DecisionRow(NamedTuple):
         Whether something is learnt when its window closes without feedback; whether it counts.
     late_hash
         The digest of feedback that came after its silence was learnt.
-    beside, agreed
+    beside, agreed, holdout
         As it was asked for.
     """
 
@@ -248,12 +259,15 @@ class DecisionRow(NamedTuple):
     late_hash: bytes | None = None
     beside: str | None = None
     agreed: bool | None = None
+    holdout: bool | None = None
 
     @property
-    def status(self) -> Literal["learnt", "late", "expired", "refused"] | None:
+    def status(self) -> Literal["learnt", "recorded", "late", "expired", "refused"] | None:
         """Status; None while it is open, or if it was closed without feedback."""
         if self.feedback_seq is None:
             return None
+        if self.holdout:
+            return "late" if self.measure is None else "recorded"
         if self.feedback_hash is None:
             return "refused" if self.version is None else "expired"
         return "late" if self.version is None else "learnt"
@@ -316,13 +330,36 @@ class Outcome(NamedTuple):
 
 def classify_repeat(made: DecisionRow, hash: bytes) -> WriteStatus | None:
     """Status of repeated feedback on a decision; None if it is to be written, as late."""
-    if made.status in ("expired", "refused"):
+    if made.feedback_hash is None:  # its window closed without feedback
         if made.late_hash is None:
             return None
         return "late" if made.late_hash == hash else "conflict"
     if made.feedback_hash != hash:
         return "conflict"
-    return "late" if made.version is None else "duplicate"
+    return "late" if made.status == "late" else "duplicate"
+
+
+class GroupRow(NamedTuple):
+    """A decision in the comparison of a model with its holdout, and what became of what was shown.
+
+    Attributes
+    ----------
+    seq, unit, holdout, share
+        As they were written (`NewDecision`).
+    expires_at, shown, feedback_seq, feedback_hash, measure, version
+        Of the decision that was shown: a challenger's, where that one answered.
+    """
+
+    seq: int
+    unit: str | None
+    holdout: bool
+    share: float
+    expires_at: float
+    shown: bool
+    feedback_seq: int | None
+    feedback_hash: bytes | None
+    measure: float | None
+    version: int | None = None
 
 
 class State(NamedTuple):

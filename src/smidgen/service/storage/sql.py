@@ -22,7 +22,7 @@ from smidgen.service.errors import StorageFailed
 from smidgen.service.log.checkpoint import CarriedDecision, Checkpoint, CheckpointState, Lineage
 from smidgen.service.log.events import Event
 from smidgen.service.storage.protocol import Question
-from smidgen.service.storage.records import CallRow, Counts, DecisionRow, ModelRow, Outcome, State, TokenRow
+from smidgen.service.storage.records import CallRow, Counts, DecisionRow, GroupRow, ModelRow, Outcome, State, TokenRow
 from smidgen.service.storage.snapshots import MARK
 from smidgen.service.storage.sqlite_schema import RESTORE
 
@@ -79,7 +79,7 @@ _ALL_STATES = f"{_STATES} s WHERE shard = ?1 AND {_NEWEST.format(base=_IN_FORCE)
 # The order of the join is said outright: from the few later events to their decisions.
 _CROSSING = """
     SELECT DISTINCT x.seq FROM events e CROSS JOIN decisions x ON x.id = e.decision
-    WHERE e.shard = ?1 AND e.seq > ?2 AND e.type <> 'decision' AND x.shard = ?1 AND x.seq <= ?3
+    WHERE e.shard = ?1 AND e.seq > ?2 AND e.type NOT IN ('decision', 'held_out') AND x.shard = ?1 AND x.seq <= ?3
 """
 _OPEN = """
     SELECT seq FROM decisions INDEXED BY decision_order WHERE shard = ?1 AND seq <= ?2 AND feedback_seq IS NULL
@@ -125,7 +125,7 @@ class SqlCheckpointReader(SqlReader):
     def counts_up_to(self, shard: int, seq: int) -> tuple[int, int]:
         """Count decisions and late answers up to an event."""
         row = self._row(
-            "SELECT count(*) FILTER (WHERE type = 'decision'),"
+            "SELECT count(*) FILTER (WHERE type IN ('decision', 'held_out')),"
             " count(*) FILTER (WHERE type = 'feedback' AND made IS NULL) FROM events WHERE shard = ?1 AND seq <= ?2"
             " AND seq > coalesce((SELECT seq FROM bases WHERE shard = ?1), 0)",
             (shard, seq),
@@ -168,7 +168,7 @@ def _to_checkpoint_state(row: Any) -> CheckpointState:
 
 DECISIONS = (
     "SELECT id, shard, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
-    " measure, position, waits, shown, late_hash, beside, agreed FROM decisions"
+    " measure, position, waits, shown, late_hash, beside, agreed, holdout FROM decisions"
 )
 _OUTCOMES = """
     SELECT x.seq, d.at, d.key, x.expires_at, x.explored, x.forwarded, x.feedback_seq, x.version, x.measure, f.type, f.at
@@ -211,8 +211,9 @@ _TALLY = """
         SELECT coalesce(max(seq), 0), coalesce(max(version), 0) FROM bases WHERE shard = :shard
     )
     SELECT count(*), count(*) FILTER (WHERE x.version > base.version),
-        count(*) FILTER (WHERE x.feedback_seq > base.seq AND x.version IS NULL AND x.feedback_hash IS NOT NULL),
-        count(*) FILTER (WHERE e.decision IS NOT x.id OR e.type IS NOT 'decision')
+        count(*) FILTER (WHERE x.feedback_seq > base.seq AND x.version IS NULL AND x.feedback_hash IS NOT NULL
+            AND NOT (coalesce(x.holdout, 0) = 1 AND x.measure IS NOT NULL)),
+        count(*) FILTER (WHERE e.decision IS NOT x.id OR coalesce(e.type, '') NOT IN ('decision', 'held_out'))
     FROM base, decisions x LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.seq
     WHERE x.shard = :shard AND {seen}
 """
@@ -267,12 +268,12 @@ QUESTIONS: dict[Question, str] = {
     "tally": _TALLY.format(seen=SEEN.format(table="x")),
     "lately": _OUTCOMES.format(
         index="decision_order",
-        which=f"x.shown = 1 AND x.seq >= ({_NOT_BEFORE.format(end=_LAST)})",
+        which=f"x.shown = 1 AND coalesce(x.holdout, 0) = 0 AND x.seq >= ({_NOT_BEFORE.format(end=_LAST)})",
         order="x.seq",
     ),
     "ended": _OUTCOMES.format(
         index="decision_order",
-        which=f"""x.shown = 1 AND x.expires_at < :now AND x.seq <= ({_LAST_ENDED})
+        which=f"""x.shown = 1 AND coalesce(x.holdout, 0) = 0 AND x.expires_at < :now AND x.seq <= ({_LAST_ENDED})
             AND x.seq >= ({_NOT_BEFORE.format(end=f"({_LAST_ENDED})")})""",
         order="x.seq",
     ),
@@ -284,6 +285,12 @@ QUESTIONS: dict[Question, str] = {
             d.feedback_seq, d.measure
         FROM decisions s INDEXED BY decision_order JOIN decisions d ON d.id = s.beside
         WHERE s.shard = :shard AND s.seq > :after ORDER BY s.seq LIMIT :limit
+    """,
+    "groups": """
+        SELECT x.seq, x.unit, x.holdout, x.share, d.expires_at, d.shown, d.feedback_seq, d.feedback_hash, d.measure,
+            d.version
+        FROM decisions x INDEXED BY decision_holdout JOIN decisions d ON d.id = coalesce(x.beside, x.id)
+        WHERE x.shard = :shard AND x.holdout IS NOT NULL ORDER BY x.seq DESC LIMIT :limit
     """,
     "agreement": """
         SELECT count(*), total(agreed) FROM (
@@ -337,7 +344,7 @@ TABLES = {
     "events": _table("shard seq type version at decision key made salt chain body", "shard, seq"),
     "decisions": _table(
         "id shard seq number expires_at request request_hash explored forwarded feedback_seq feedback_hash version"
-        " measure position waits shown late_hash beside agreed target chance",
+        " measure position waits shown late_hash beside agreed target chance unit holdout share",
         "id",
     ),
     "calls": _table("shard id hash seq", "shard, id"),
@@ -563,6 +570,11 @@ class SqlStoreReader(SqlCheckpointReader):
     def query(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
         """The rows that answer a named question about a shard."""
         rows = self._rows(QUESTIONS[question], {"shard": shard, **values})
+        if question == "groups":
+            return [
+                GroupRow(seq, unit, bool(holdout), share, ends, bool(shown), *rest)
+                for seq, unit, holdout, share, ends, shown, *rest in rows
+            ]
         if question in ("lately", "ended", "answers"):
             return [_to_outcome(*row) for row in rows]
         return [DecisionRow(*_decision_row(row)) for row in rows] if question == "latest" else rows
@@ -620,9 +632,8 @@ def _to_outcome(
 
 
 def _decision_row(row: Any) -> Any:
-    id, shard, seq, expires_at, request_hash, explored, forwarded, *answer, waits, shown, late_hash, beside, agreed = (
-        row
-    )
+    (id, shard, seq, expires_at, request_hash, explored, forwarded, *answer) = row[:12]
+    waits, shown, late_hash, beside, agreed, holdout = row[12:]
     went = bool(forwarded) if forwarded is not None else None
     return (
         id.hex(),
@@ -638,4 +649,5 @@ def _decision_row(row: Any) -> Any:
         late_hash,
         beside.hex() if beside is not None else None,
         bool(agreed) if agreed is not None else None,
+        bool(holdout) if holdout is not None else None,
     )

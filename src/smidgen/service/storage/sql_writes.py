@@ -20,8 +20,8 @@ EVENT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 DECISION = """
     INSERT INTO decisions (
         id, shard, seq, number, expires_at, request, request_hash, explored, forwarded, waits, shown,
-        beside, agreed, target, chance
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        beside, agreed, target, chance, unit, holdout, share
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _NOTE = "UPDATE decisions SET {columns} WHERE id = ?"
 CLOSE = """
@@ -39,14 +39,14 @@ _DECISIONS_OF_KEY = """
         )
     FROM decisions WHERE id IN (
         SELECT e.decision FROM events e INDEXED BY event_keys
-        WHERE e.shard = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type = 'decision'
+        WHERE e.shard = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type IN ('decision', 'held_out')
     )
 """
 _LEAVE_KEY = (
     """
     DELETE FROM decisions WHERE id IN (
         SELECT e.decision FROM events e INDEXED BY event_keys
-        WHERE e.shard = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type = 'decision'
+        WHERE e.shard = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type IN ('decision', 'held_out')
     )
     """,
     """
@@ -132,6 +132,9 @@ class SqlEventWriter(SqlStoreReader, SqlWriter, EventWriter):
                 row.agreed,
                 row.target,
                 row.chance,
+                row.unit,
+                row.holdout,
+                row.share,
             ),
         )
 

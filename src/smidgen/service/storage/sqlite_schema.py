@@ -131,6 +131,15 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         ALTER TABLE gone RENAME COLUMN slot TO shard;
         """,
     ),
+    8: (
+        "holdouts: units, the group of each decision, the share of the holdout then",
+        """
+        ALTER TABLE decisions ADD COLUMN unit TEXT;
+        ALTER TABLE decisions ADD COLUMN holdout INTEGER;
+        ALTER TABLE decisions ADD COLUMN share REAL;
+        CREATE INDEX decision_holdout ON decisions (shard, seq) WHERE holdout IS NOT NULL;
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 

@@ -11,6 +11,7 @@ import msgspec
 from smidgen.service.log.events import (
     AUTHOR,
     ERASED,
+    HELD_OUT,
     KEPT,
     SIGNED,
     Event,
@@ -85,9 +86,10 @@ class EventWriter(ABC):
             counts.decisions += 1
             if row.key is None:
                 counts.number = row.number
-            elif row.number == 1:
+            elif row.number <= 1:
                 counts.keys += self._is_new_key(shard, row.key)
-            seq = self._append(shard, counts, "decision", row.at, row.body, row.decision, row.key)
+            type = HELD_OUT if row.holdout else "decision"
+            seq = self._append(shard, counts, type, row.at, row.body, row.decision, row.key)
             self._insert_decision(shard, seq, row)
             crash_point("decision-appended")
         return first
@@ -105,18 +107,22 @@ class EventWriter(ABC):
             late, until = made.feedback_seq is not None, made.expires_at
             if late and (known := classify_repeat(made, row.hash)) is not None:
                 return WriteResult(known, None, counts.version)
-        learnt = not late and row.at <= until
+        in_time = not late and row.at <= until
+        learnt, recorded = in_time and not row.recorded, in_time and row.recorded
         counts.answered += 1
         counts.version += learnt
-        counts.late += not learnt
+        counts.late += not in_time
         version = counts.version if learnt else None
-        seq = self._append(shard, counts, "feedback", row.at, row.body, row.decision, row.key, version)
+        type = "recorded" if recorded else "feedback"
+        seq = self._append(shard, counts, type, row.at, row.body, row.decision, row.key, version)
         if late:
             self._update_decision(row.decision, late_hash=row.hash)
         else:
+            if row.recorded and not recorded:
+                row = row._replace(measure=None, position=None)  # late: it does not count
             self._close_decision(row, seq, row.hash, version)
             crash_point("feedback-appended")
-        return WriteResult("learnt" if learnt else "late", seq, counts.version)
+        return WriteResult("learnt" if learnt else "recorded" if recorded else "late", seq, counts.version)
 
     def write_expiries(self, shard: int, rows: Sequence[NewExpiry]) -> list[WriteResult]:
         """Write that windows closed without feedback, where that is so and still to be learnt."""

@@ -1,0 +1,108 @@
+"""Request ids, access log, and the format of log lines.
+
+Both paths of a request end in `RequestObserver.finish`: the fast path when it writes the reply, Starlette's when the
+reply is complete. Requests that are refused before they have a route (malformed HTTP, too many connections, a service
+that is still starting) are not observed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from typing import Any, Literal
+
+from smidgen.service.log.events import stamp
+
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+#: Name of the header of request ids.
+REQUEST_ID = b"x-request-id"
+#: Route of requests that match none.
+UNMATCHED = "unmatched"
+#: Longest request id and longest path that are written to the log.
+MOST_ID, MOST_PATH = 128, 256
+
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,%d}" % MOST_ID)
+#: Fields that a line of the access log adds.
+_FIELDS = ("request_id", "method", "route", "path", "status", "seconds", "peer")
+_access = logging.getLogger("smidgen.access")
+
+
+def request_id(value: bytes | None) -> str | None:
+    """Return a caller's request id; None if there is none, or if it is too long or has other than safe characters.
+
+    Examples
+    --------
+    >>> from smidgen.service.http.telemetry import request_id
+    >>> request_id(b"9f3c-17"), request_id(b"two words"), request_id(None)
+    ('9f3c-17', None, None)
+    """
+    return value.decode() if value is not None and _REQUEST_ID.fullmatch(value) else None
+
+
+class RequestObserver:
+    """Writes the access log.
+
+    Parameters
+    ----------
+    access_log
+        Whether every request is logged.
+    """
+
+    def __init__(self, *, access_log: bool = False) -> None:
+        self._access_log = access_log
+
+    def finish(
+        self,
+        route: str,
+        method: str,
+        path: str,
+        status: int,
+        seconds: float,
+        id: str | None = None,
+        peer: str | None = None,
+    ) -> None:
+        """Observe a request that was answered."""
+        if self._access_log:
+            told = (id, method, route, path[:MOST_PATH], status, round(seconds, 6), peer)
+            _access.info("%s %s %d", method, path[:MOST_PATH], status, extra=dict(zip(_FIELDS, told, strict=True)))
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record; a traceback is one string."""
+        told: dict[str, Any] = {
+            "time": stamp(record.created),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        told |= {name: value for name in _FIELDS if (value := getattr(record, name, None)) is not None}
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=True)
+
+
+class TextFormatter(logging.Formatter):
+    """One line of text per record, with a traceback below it if there is one. Control characters are escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record."""
+        more = [f"{name}={value}" for name in _FIELDS if (value := getattr(record, name, None)) is not None]
+        line = " ".join((stamp(record.created), record.levelname.lower(), record.getMessage(), *more))
+        line = "".join(each if each.isprintable() else repr(each)[1:-1] for each in line)
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def configure_logs(format: LogFormat, level: LogLevel, *, access_log: bool) -> None:
+    """Send the log of the process to standard error; the access log does not depend on the level."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if format == "json" else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    _access.setLevel(logging.INFO if access_log else logging.WARNING)
