@@ -38,6 +38,7 @@ from smidgen.service.http.retention import retention_loop
 from smidgen.service.http.rights import MATRIX, guard
 from smidgen.service.http.telemetry import REQUEST_ID, UNMATCHED, RequestObserver, request_id
 from smidgen.service.http.workers import publish_status
+from smidgen.service.monitoring.health import Health
 from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
 
@@ -179,6 +180,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         reading = engine.store.reader()  # the engine's own connection waits for every commit
         held = (lambda: engine.tokens) if engine.store.shared else None
         here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock), observer)
+        here.health = Health(engine.learners.peek)
         app.state.service, app.state.direct = here, FastPath(here, holding, gate)
         if engine.leases is not None:
             engine.leases.start(writer.take_over)
