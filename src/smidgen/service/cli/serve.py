@@ -182,6 +182,12 @@ def serve(
         bool,
         typer.Option("--access-log", envvar="SMIDGEN_ACCESS_LOG", help="Log every request, without its body."),
     ] = False,
+    metrics_models: Annotated[
+        int,
+        typer.Option(
+            envvar="SMIDGEN_METRICS_MODELS", min=0, help="Most models with series of their own in the metrics."
+        ),
+    ] = 200,
 ) -> None:
     """Run the decision service and its dashboard. Ctrl-C or SIGTERM stops it gracefully.
 
@@ -213,6 +219,7 @@ def serve(
         apprentice=apprentice,
         workers=workers,
         access_log=access_log,
+        metrics_models=metrics_models,
     )
     configure_logs(log_format, log_level, access_log=access_log)
 

@@ -29,6 +29,7 @@ from smidgen.service.http.auth import Tokens
 from smidgen.service.http.endpoints import EndpointSpec, all_endpoints, integration_endpoints
 from smidgen.service.http.errors import error_response
 from smidgen.service.http.fast_path import FastPath
+from smidgen.service.http.metrics import Metrics
 from smidgen.service.http.middleware import LIMIT, Admission, Gate, InFlight, InFlightBytes
 from smidgen.service.http.openapi import document
 from smidgen.service.http.plugins import plugin_routes
@@ -79,7 +80,7 @@ class Outermost:
     app
         The rest of the application.
     observer
-        Writes the access log.
+        Counts requests and writes the access log.
     routes
         The path of each endpoint, as a template.
     """
@@ -124,7 +125,7 @@ class Application(Starlette):
     Parameters
     ----------
     observer
-        Writes the access log.
+        Counts requests and writes the access log.
     settings
         Those of Starlette.
     """
@@ -146,7 +147,8 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
     blueprint.set_limit(options.max_learner)
     holding = InFlightBytes(max(LIMIT, 4 * options.max_body))
     gate = Gate(options.public_url, options.trusted_proxies)
-    observer = RequestObserver(access_log=options.access_log)
+    metrics = Metrics()
+    observer = RequestObserver(metrics, access_log=options.access_log)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -178,7 +180,9 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         writer.start()
         reading = engine.store.reader()  # the engine's own connection waits for every commit
         held = (lambda: engine.tokens) if engine.store.shared else None
-        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock), observer)
+        here = Service(
+            options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock), observer, metrics
+        )
         app.state.service, app.state.direct = here, FastPath(here, holding, gate)
         if engine.leases is not None:
             engine.leases.start(writer.take_over)

@@ -13,6 +13,7 @@ import re
 import sys
 from typing import Any, Literal
 
+from smidgen.service.http.metrics import Metrics
 from smidgen.service.log.events import stamp
 
 LogFormat = Literal["text", "json"]
@@ -43,15 +44,18 @@ def request_id(value: bytes | None) -> str | None:
 
 
 class RequestObserver:
-    """Writes the access log.
+    """Counts requests in the metrics, and writes the access log.
 
     Parameters
     ----------
+    metrics
+        Counts of this process.
     access_log
         Whether every request is logged.
     """
 
-    def __init__(self, *, access_log: bool = False) -> None:
+    def __init__(self, metrics: Metrics, *, access_log: bool = False) -> None:
+        self._metrics = metrics
         self._access_log = access_log
 
     def finish(
@@ -65,6 +69,7 @@ class RequestObserver:
         peer: str | None = None,
     ) -> None:
         """Observe a request that was answered."""
+        self._metrics.observe(route, method, status, seconds)
         if self._access_log:
             told = (id, method, route, path[:MOST_PATH], status, round(seconds, 6), peer)
             _access.info("%s %s %d", method, path[:MOST_PATH], status, extra=dict(zip(_FIELDS, told, strict=True)))
