@@ -188,6 +188,14 @@ def serve(
             envvar="SMIDGEN_METRICS_MODELS", min=0, help="Most models with series of their own in the metrics."
         ),
     ] = 200,
+    otel: Annotated[
+        bool,
+        typer.Option(
+            "--otel",
+            envvar="SMIDGEN_OTEL",
+            help="Send OpenTelemetry traces to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names.",
+        ),
+    ] = False,
 ) -> None:
     """Run the decision service and its dashboard. Ctrl-C or SIGTERM stops it gracefully.
 
@@ -220,6 +228,7 @@ def serve(
         workers=workers,
         access_log=access_log,
         metrics_models=metrics_models,
+        otel=otel,
     )
     configure_logs(log_format, log_level, access_log=access_log)
 

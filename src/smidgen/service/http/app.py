@@ -38,6 +38,7 @@ from smidgen.service.http.resources import JSON, Options, Service, record_uses_l
 from smidgen.service.http.retention import retention_loop
 from smidgen.service.http.rights import MATRIX, guard
 from smidgen.service.http.telemetry import REQUEST_ID, UNMATCHED, RequestObserver, request_id
+from smidgen.service.http.tracing import TRACEPARENT, Tracing
 from smidgen.service.http.workers import publish_status
 from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
@@ -98,6 +99,8 @@ class Outermost:
         began, status = perf_counter(), 500
         id = request_id(next((value for name, value in scope["headers"] if name == REQUEST_ID), None))
         scope["request_id"] = id
+        parent = next((value for name, value in scope["headers"] if name == TRACEPARENT), None)
+        scope["trace"] = trace = self._observer.trace(parent)
 
         async def marked(message: Message) -> None:
             nonlocal status
@@ -116,7 +119,7 @@ class Outermost:
             route = self._routes.get(scope.get("endpoint"), UNMATCHED)
             peer = scope.get("client")
             path, spent = scope["path"], perf_counter() - began
-            self._observer.finish(route, scope["method"], path, status, spent, id, peer[0] if peer else None)
+            self._observer.finish(route, scope["method"], path, status, spent, id, peer[0] if peer else None, trace)
 
 
 class Application(Starlette):
@@ -148,7 +151,8 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
     holding = InFlightBytes(max(LIMIT, 4 * options.max_body))
     gate = Gate(options.public_url, options.trusted_proxies)
     metrics = Metrics()
-    observer = RequestObserver(metrics, access_log=options.access_log)
+    tracing = Tracing() if options.otel else None
+    observer = RequestObserver(metrics, access_log=options.access_log, tracing=tracing)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -202,6 +206,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
             await writer.stop()
             reading.close()
             engine.close()
+            await asyncio.to_thread(observer.close)
 
     handlers: Any = {
         SmidgenError: _on_error,

@@ -133,6 +133,8 @@ class Options:
         Whether every request is logged.
     metrics_models
         Most models that have series of their own in the metrics.
+    otel
+        Whether requests are traced.
     """
 
     data: Path | Database
@@ -153,6 +155,7 @@ class Options:
     board: SharedStatus | None = None
     access_log: bool = False
     metrics_models: int = MODELS
+    otel: bool = False
 
 
 # What every page and call of a running service has at hand: its open resources, rights, names, JSON out.
