@@ -2,8 +2,8 @@
 
 Needs the extra ``otel``. The exporter, the sampler and the name of the service come from OpenTelemetry's own
 environment variables (``OTEL_EXPORTER_OTLP_ENDPOINT``, ``OTEL_TRACES_SAMPLER``, ``OTEL_SERVICE_NAME``). Without
-`--otel` nothing of it is imported. Spans are created when the request is answered and are exported in the background; a collector that is
-away costs spans, not requests.
+`--otel` nothing of it is imported. Spans are created when the request is answered and are exported in the background; a
+collector that is away costs spans, not requests.
 """
 
 from __future__ import annotations
