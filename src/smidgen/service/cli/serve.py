@@ -6,6 +6,7 @@ Each command imports heavy modules itself. All commands except ``serve`` can run
 from __future__ import annotations
 
 import inspect
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -188,6 +189,14 @@ def serve(
             envvar="SMIDGEN_METRICS_MODELS", min=0, help="Most models with series of their own in the metrics."
         ),
     ] = 200,
+    webhook: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SMIDGEN_WEBHOOK",
+            metavar="URL",
+            help="Send health findings and verdicts there as signed CloudEvents; needs SMIDGEN_WEBHOOK_SECRET.",
+        ),
+    ] = None,
     otel: Annotated[
         bool,
         typer.Option(
@@ -229,6 +238,8 @@ def serve(
         access_log=access_log,
         metrics_models=metrics_models,
         otel=otel,
+        webhook=webhook,
+        webhook_secret=os.environ.get("SMIDGEN_WEBHOOK_SECRET", ""),
     )
     configure_logs(log_format, log_level, access_log=access_log)
 

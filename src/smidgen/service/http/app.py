@@ -39,6 +39,7 @@ from smidgen.service.http.retention import retention_loop
 from smidgen.service.http.rights import MATRIX, guard
 from smidgen.service.http.telemetry import REQUEST_ID, UNMATCHED, RequestObserver, request_id
 from smidgen.service.http.tracing import TRACEPARENT, Tracing
+from smidgen.service.http.webhooks import Webhooks, check_webhook
 from smidgen.service.http.workers import publish_status
 from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
@@ -151,6 +152,8 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
     holding = InFlightBytes(max(LIMIT, 4 * options.max_body))
     gate = Gate(options.public_url, options.trusted_proxies)
     metrics = Metrics()
+    if options.webhook is not None:
+        check_webhook(options.webhook, options.webhook_secret)
     tracing = Tracing() if options.otel else None
     observer = RequestObserver(metrics, access_log=options.access_log, tracing=tracing)
 
@@ -193,11 +196,15 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         keeping = asyncio.create_task(retention_loop(here), name="smidgen retention")
         telling = asyncio.create_task(publish_status(here), name="smidgen board")
         noting = asyncio.create_task(record_uses_loop(here), name="smidgen tokens")
+        tasks = [keeping, telling, noting]
+        if options.webhook is not None:
+            webhooks = Webhooks(here, options.webhook, options.webhook_secret)
+            tasks += [asyncio.create_task(work) for work in (webhooks.watch(), webhooks.deliver())]
         try:
             yield
         finally:
             stopping.set()
-            for task in (tasks := [keeping, telling, noting]):
+            for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
             await write_uses(here, within_s=0.0)

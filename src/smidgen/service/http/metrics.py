@@ -56,6 +56,7 @@ _PROCESS = (
     ("open_files", Metric("process_open_fds", "gauge", "Open file descriptors.")),
     ("max_files", Metric("process_max_fds", "gauge", "Limit of open file descriptors.")),
 )
+_WEBHOOKS = Metric("smidgen_webhooks_total", "counter", "Webhook messages delivered, failed or dropped.")
 _SECONDS = Metric("smidgen_request_seconds", "histogram", "Time to answer a request, by route, method and status.")
 _BUILD = Metric("smidgen_build_info", "gauge", "Always 1; the labels name the versions.")
 #: Field of a model's counts, and its metric.
@@ -140,7 +141,11 @@ def exposition(
         left = 0
     page = _Page()
     page.add(_BUILD, {"version": __version__, "python": platform.python_version()}, 1)
-    for metric, what, label in ((_FEEDBACK, "feedback", "status"), (_REFUSED, "refused", "type")):
+    for metric, what, label in (
+        (_FEEDBACK, "feedback", "status"),
+        (_REFUSED, "refused", "type"),
+        (_WEBHOOKS, "webhook", "result"),
+    ):
         page.head(metric)
         for note in notes:
             for of, kind, n in note["counts"]:

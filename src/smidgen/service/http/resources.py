@@ -135,6 +135,8 @@ class Options:
         Most models that have series of their own in the metrics.
     otel
         Whether requests are traced.
+    webhook, webhook_secret
+        Where changes of findings and verdicts are sent, or None, and what signs them.
     """
 
     data: Path | Database
@@ -156,6 +158,8 @@ class Options:
     access_log: bool = False
     metrics_models: int = MODELS
     otel: bool = False
+    webhook: str | None = None
+    webhook_secret: str = field(default="", repr=False)
 
 
 # What every page and call of a running service has at hand: its open resources, rights, names, JSON out.
