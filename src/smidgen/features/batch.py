@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.records import lay_sheet, standardize_column
-from smidgen._core.text import weigh_texts
+from smidgen._core import records as core_records
+from smidgen._core import text
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
@@ -176,7 +176,7 @@ class ColumnEncoder:
             slot, column = self.numbers[j]
             values[k] = column
             if scale:
-                standardize_column(memory.scaling.table[slot], values[k])
+                core_records.standardize_column(memory.scaling.table[slot], values[k])
             if slot in expected and np.isnan(column).any():
                 missing[k] = indicator(slot)
                 every += [NONE] if missing[k] < 0 else []
@@ -188,7 +188,7 @@ class ColumnEncoder:
         words = self._words()
         total = self.n * (len(self.ids) + len(every) + len(slots)) + len(words.ids)
         starts, laid, worth = np.empty(self.n + 1, np.int64), np.empty(total, np.int32), np.empty(total)
-        filled = lay_sheet(ones, Numbers(values, places), words, memory.book.columns, starts, laid, worth)
+        filled = core_records.lay_sheet(ones, Numbers(values, places), words, memory.book.columns, starts, laid, worth)
         if constant and len(words.starts):
             worth[starts[:-1][np.diff(words.starts) > 0]] = CONSTANT
         return starts, laid[:filled], worth[:filled]
@@ -198,7 +198,7 @@ class ColumnEncoder:
             return WordColumns(_NO_IDS, _NO_IDS, _NOTHING)
         path, starts, ids, worth, _ = self.texts.wide.texts[0]
         seen = np.full(self.n, float(self.memory.frequencies.rows.get(path, 0)))
-        weigh_texts(self.memory.frequencies.df, starts, ids, seen, worth)
+        text.weigh_texts(self.memory.frequencies.df, starts, ids, seen, worth)
         return WordColumns(starts, ids, worth)
 
 

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smidgen._core.records import standardize
-from smidgen._core.text import weigh_texts
+from smidgen._core import records, text
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.features import limits
@@ -56,7 +55,7 @@ def known_values(g: ParsedRecords, memory: VectorizerState, scale: bool) -> Know
 def scaled_values(memory: VectorizerState, slots: IntArray, raw: FloatArray, out: FloatArray, scale: bool) -> int:
     """Numbers as features; how many were clipped."""
     if scale:
-        return standardize(memory.scaling.table, slots, raw, out)
+        return records.standardize(memory.scaling.table, slots, raw, out)
     out[:] = raw
     return 0
 
@@ -67,7 +66,7 @@ def term_weights(g: ParsedRecords, memory: VectorizerState) -> FloatArray:
     seen = np.array([memory.frequencies.rows.get(path, 0) for path, _, _ in g.texts], np.float64)
     worth = np.ones(len(g.terms))
     worth[list(g.weights)] = list(g.weights.values())
-    weigh_texts(memory.frequencies.df, starts, np.array(g.terms, np.int64), seen, worth)
+    text.weigh_texts(memory.frequencies.df, starts, np.array(g.terms, np.int64), seen, worth)
     return worth
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.records import lay_record
-from smidgen._core.text import count_terms, weigh_texts
+from smidgen._core import records as core_records
+from smidgen._core import text as core_text
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features.batch import CSR, read_sheet
 from smidgen.features.crossing import (
@@ -57,7 +57,7 @@ def encode_one(g: ParsedRecords, memory: VectorizerState, scale: bool) -> Encode
     first, text, known, path = len(g.cats) + len(g.slots), "", NOTHING.known, ""
     if g.later:
         field, text = g.later[0]
-        known, path, terms = field.index.known, field.path, np.empty(count_terms(text), WHOLE)
+        known, path, terms = field.index.known, field.path, np.empty(core_text.count_terms(text), WHOLE)
         n = first + len(terms)
         columns, values = np.empty(n, COLUMN), np.empty(n)
     else:
@@ -70,7 +70,9 @@ def encode_one(g: ParsedRecords, memory: VectorizerState, scale: bool) -> Encode
     numbers, frequencies = memory.scaling, memory.frequencies
     learnt = (numbers.table, numbers.ids), frequencies.df, memory.book.columns
     texts = float(frequencies.rows.get(path, 0))
-    kept, clipped, found = lay_record(g.cats, g.slots, g.raw, scale, text, known, terms, texts, learnt, columns, values)
+    kept, clipped, found = core_records.lay_record(
+        g.cats, g.slots, g.raw, scale, text, known, terms, texts, learnt, columns, values
+    )
     if found < 0:
         return None
     if kept < n:
@@ -345,7 +347,7 @@ class Encoder:
         """Features of the texts of a whole column, with the ids of the known terms."""
         path, starts, ids, worth, places = block
         seen = np.full(len(starts) - 1, float(self._memory.frequencies.rows.get(path, 0)))
-        weigh_texts(self._memory.frequencies.df, starts, ids, seen, worth)
+        core_text.weigh_texts(self._memory.frequencies.df, starts, ids, seen, worth)
         where, old = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), ids >= 0
         new = [(int(where[at]), place, float(worth[at])) for at, place in places.items()]
         if not new:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.records import add_category, find_categories
+from smidgen._core import records
 from smidgen.decision import IntArray
 from smidgen.errors import CorruptFile, InvalidRecord
 from smidgen.features import limits
@@ -239,7 +239,7 @@ class CategoryIndex:
 
     def find(self, strings: Strings, ids: IntArray) -> bool:
         """Write the ids of strings, `NONE` where there is none; whether all of them are known."""
-        return find_categories(self._table, self._known, strings, ids) == 0
+        return records.find_categories(self._table, self._known, strings, ids) == 0
 
     def add(self, value: str, found: int) -> None:
         """Enter a value."""
@@ -252,6 +252,6 @@ class CategoryIndex:
             old = self._table[self._table[:, _HASH] >= 0]
             self._table = np.full((2 * len(self._table), _LINES), -1, np.int64)
             for line in old.tolist():
-                add_category(self._table, self._known, line[_FIRST], line[_LAST], line[_ID])
-        add_category(self._table, self._known, first, self._letters, found)
+                records.add_category(self._table, self._known, line[_FIRST], line[_LAST], line[_ID])
+        records.add_category(self._table, self._known, first, self._letters, found)
         self._filled += 1

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from smidgen._core.text import term_weight, term_weights
+from smidgen._core import text as core
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
@@ -483,7 +483,7 @@ class Reader:
         if not simple:
             for k, often in enumerate(found[COUNT].tolist()):
                 if often > 1:
-                    into.weights[first + k] = term_weight(often)
+                    into.weights[first + k] = core.term_weight(often)
                 if ids[k] < 0:
                     ids[k] = self._term(field, spelt(value, found[:, k]), first + k, into)
         into.terms += ids
@@ -498,7 +498,7 @@ class Reader:
         starts, found, simple = field.index.scan_many(texts.letters, first, texts.starts[1:])
         ids, places, weights = found[ID].copy(), {}, np.ones(len(found[ID]))
         if not simple:
-            term_weights(found[COUNT], weights)
+            core.term_weights(found[COUNT], weights)
             joined = texts.letters[:last].tobytes().decode("latin-1")
             for k in np.flatnonzero(ids < 0).tolist():
                 name = self._named(field, spelt(joined, found[:, k]))

@@ -20,18 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.matrix import (
-    combine_dense,
-    combine_sparse,
-    write_block_scores,
-    write_blocks,
-    write_dense_differences,
-    write_dense_scores,
-    write_sparse_differences,
-    write_sparse_scores,
-    write_unit_columns,
-    write_unit_queries,
-)
+from smidgen._core import matrix
 from smidgen.arrays import is_sparse_type, read_only, scipy
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
@@ -109,7 +98,7 @@ def in_blocks(rows: FloatArray) -> FloatArray:
     """A copy of the rows in blocks, the last one filled up with zeros: line k·dim + j is feature j of block k."""
     n, d = rows.shape
     blocks = np.zeros((-(-n // ROWS) * d, ROWS))
-    write_blocks(rows, blocks)
+    matrix.write_blocks(rows, blocks)
     return blocks
 
 
@@ -157,15 +146,15 @@ class DenseRows:
             self._readings += 1
             self._blocks = in_blocks(self.array) if self._readings > FEW else None
         if self._blocks is None:
-            write_dense_scores(self.array, weights, out)
+            matrix.write_dense_scores(self.array, weights, out)
         else:
-            write_block_scores(self._blocks, weights, out)
+            matrix.write_block_scores(self._blocks, weights, out)
         return out
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
         out = np.empty(self.shape[1])
-        combine_dense(self.array, index, weight, out)
+        matrix.combine_dense(self.array, index, weight, out)
         return out
 
     def stacked(self, more: Rows) -> Rows:
@@ -207,13 +196,13 @@ class SparseRows:
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """The inner product of each row with ``w``."""
         out = np.empty(self.shape[0])
-        write_sparse_scores((self.data, self.indices, self.indptr), as_weights(w, self.dim), out)
+        matrix.write_sparse_scores((self.data, self.indices, self.indptr), as_weights(w, self.dim), out)
         return out
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
         out = np.empty(self.dim)
-        combine_sparse((self.data, self.indices, self.indptr), index, weight, out)
+        matrix.combine_sparse((self.data, self.indices, self.indptr), index, weight, out)
         return out
 
     def stacked(self, more: Rows) -> Rows:
@@ -397,7 +386,7 @@ def check_finite(array: NDArray[Any], name: str, hint: str) -> None:
 def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
     """Rows @ w as a new array; each sum runs in the order of the features, as for sparse rows."""
     out = np.empty(len(rows))
-    write_dense_scores(rows, w, out)
+    matrix.write_dense_scores(rows, w, out)
     return out
 
 
@@ -455,13 +444,13 @@ def unit_columns(rows: Rows) -> Rows:
     """
     if isinstance(rows, DenseRows):
         out = np.empty(rows.shape)
-        write_unit_columns(rows.array, out)
+        matrix.write_unit_columns(rows.array, out)
         return DenseRows(read_only(out))
     n = rows.shape[0]
     columns, where = np.unique(rows.indices, return_inverse=True)
     block, out = np.zeros((n, len(columns))), np.empty((n, len(columns)))
     block[np.repeat(np.arange(n), np.diff(rows.indptr)), where] = rows.data
-    write_unit_columns(block, out)
+    matrix.write_unit_columns(block, out)
     starts = np.arange(n + 1) * len(columns)
     return SparseRows(read_only(out.ravel()), read_only(np.tile(columns, n)), read_only(starts), rows.dim)
 
@@ -469,7 +458,7 @@ def unit_columns(rows: Rows) -> Rows:
 def unit_queries(X: FloatArray, starts: IntArray) -> FloatArray:
     """Scale many stacked blocks of rows, each by itself. The blocks begin at ``starts``."""
     out = np.empty(X.shape)
-    write_unit_queries(X, starts, out)
+    matrix.write_unit_queries(X, starts, out)
     return out
 
 
@@ -477,7 +466,7 @@ def differences(rows: Rows, pairs: IntArray) -> FloatArray:
     """Row minus row for each of the pairs, as dense vectors."""
     out = np.empty((len(pairs), rows.shape[1]))
     if isinstance(rows, DenseRows):
-        write_dense_differences(rows.array, pairs, out)
+        matrix.write_dense_differences(rows.array, pairs, out)
     else:
-        write_sparse_differences((rows.data, rows.indices, rows.indptr), pairs, out)
+        matrix.write_sparse_differences((rows.data, rows.indices, rows.indptr), pairs, out)
     return out

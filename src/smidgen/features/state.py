@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.records import count_numbers
+from smidgen._core import records
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import CorruptFile, InvalidRecord
 from smidgen.features import limits
@@ -225,10 +225,10 @@ class VectorizerState:
 
     def _count(self, encoded: Encoded, ids: IntArray, slots: IntArray, raw: Any) -> None:
         """Numbers, words, and what was clipped or had no place."""
-        count_numbers(self.scaling.lines, slots, raw)
+        records.count_numbers(self.scaling.lines, slots, raw)
         if len(encoded.new_numbers):
             new = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
-            count_numbers(self.scaling.lines, np.array(new, np.int64), encoded.new_raw)
+            records.count_numbers(self.scaling.lines, np.array(new, np.int64), encoded.new_raw)
         self.scaling.clipped += encoded.clipped
         self.book.crowded[encoded.forgotten] = True
         if encoded.texts:

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._core import prose
-from smidgen._core.prose import add_phrase, read_text
 from smidgen.decision import FloatArray, IntArray
 
 
@@ -233,7 +232,7 @@ def phrase_table() -> IntArray:
         size *= 2
     made = np.array([[-1], [0]]) * np.ones((2, size), np.int64)
     for phrase, kind in listed:
-        add_phrase(made, characters(phrase), kind)
+        prose.add_phrase(made, characters(phrase), kind)
     return made
 
 
@@ -279,7 +278,7 @@ def read_style(text: str, salt: bytes | None = None) -> Prose:
 def _read_style(text: str) -> Prose:
     given = characters(text)
     row, traits, tokens = np.empty(DIM), np.empty(N_TRAITS), np.empty(len(text), np.int64)
-    count = read_text(given, folded(text, given), phrase_table(), row, traits, tokens)
+    count = prose.read_text(given, folded(text, given), phrase_table(), row, traits, tokens)
     row.flags.writeable = traits.flags.writeable = False
     return Prose(row, traits, tokens[:count].copy())
 

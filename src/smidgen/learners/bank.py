@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.bank import count_reward, follow_errors, seen_row
+from smidgen._core import bank
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
 from smidgen.randomness import DIRECTION, stream_key
@@ -99,11 +99,11 @@ class Book:
 
     def follow(self, plain: float, curved: float | None) -> None:
         """Take the squared errors of the models."""
-        follow_errors(self.numbers, plain, -1.0 if curved is None else curved, -1.0)
+        bank.follow_errors(self.numbers, plain, -1.0 if curved is None else curved, -1.0)
 
     def count(self, reward: float) -> bool:
         """Count a reward; whether rewards have fallen."""
-        return count_reward(self.numbers, reward)
+        return bank.count_reward(self.numbers, reward)
 
     def count_late(self, number: int, reward: float) -> bool:
         """Let an answer take its turn, and count those whose turn it is; whether rewards have fallen."""
@@ -176,7 +176,7 @@ def unit_entries(idx: Indices, val: FloatArray, dim: int, seed: int, curved: boo
     """The entries of a row of unit length, with its cosines (columns from ``dim`` on) if asked for."""
     size = len(val) + (COSINES if curved else 0)
     where, what = np.empty(size, np.uint32), np.empty(size)
-    n = seen_row(idx, val, dim, curved, directions(seed), where, what)
+    n = bank.seen_row(idx, val, dim, curved, directions(seed), where, what)
     return where[:n], what[:n]
 
 

@@ -14,10 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core import written_for
-from smidgen._core.coactive import follow as follow_columns
-from smidgen._core.coactive import write_differences
-from smidgen._core.ranking import all_finite, vanishes
+from smidgen._core import coactive, ranking, written_for
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite, SmidgenError
 from smidgen.features import DenseRows
@@ -174,7 +171,7 @@ class _Kernel:
         places = arrays.starts[start : end + 1]
         orders = np.empty(places[-1] - places[0] if out is not None else 0, np.int64)
         weights = np.empty((int((answers >= 0).sum()) if out is not None else 0, learner.dim))
-        if follow_columns(arrays, start, end, self._program, m, orders, weights) < end or not is_finite(m):
+        if coactive.follow(arrays, start, end, self._program, m, orders, weights) < end or not is_finite(m):
             self._program = None
             return start
         learner._restore(state_of(m, state))
@@ -216,7 +213,7 @@ def _arrays(steps: Sequence[RankingStep]) -> RankingArrays | None:
         better = np.concatenate([step.better for step in answered])
         shown = np.concatenate([step.shown for step in answered])
         where = np.flatnonzero(answers >= 0)
-        if not write_differences(
+        if not coactive.write_differences(
             X, starts, where, np.concatenate(discounts), _starts(discounts), better, shown, deltas
         ):
             return None
@@ -268,7 +265,7 @@ class Coactive(Learner):
             else:
                 self._rule.weighted_step(delta, weight)
             self._taste.take(before, after)
-        self._uninformative += vanishes(delta)
+        self._uninformative += ranking.vanishes(delta)
 
     def learn_many(self, decisions: Sequence[Decision], feedback: Sequence[Any]) -> None:
         """Learn from each decision in turn, as `learn` does, bit for bit; rankings of dense rows in compiled code."""
@@ -460,7 +457,7 @@ def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
         if context.rows.shape[1] != len(w):
             context.check_dim(len(w))
         scores = context.scores(w)
-        if not all_finite(scores):
+        if not ranking.all_finite(scores):
             raise NotFinite(*_NOT_FINITE)
         return context.best(scores), scores
     known = structured(context)

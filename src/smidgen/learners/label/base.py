@@ -11,8 +11,8 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.label import score_classes, scores_by_feature
-from smidgen._core.second_order import pick
+from smidgen._core import label as core_label
+from smidgen._core import second_order
 from smidgen.arrays import aligned, zeros
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
@@ -371,11 +371,13 @@ class PlainLabelLearner(LabelLearner):
         self._W: Block = zeros((self.dim, padded(self.n_classes)), self._dtype)
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
-        scores_by_feature(self._W, rows, out)
+        core_label.scores_by_feature(self._W, rows, out)
 
     def _predict(self, context: Any) -> Any:
         row = self._row(context)
-        return self._classes.labels[score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))]
+        return self._classes.labels[
+            core_label.score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
+        ]
 
     @property
     def weights(self) -> FloatArray:
@@ -428,7 +430,7 @@ class SecondOrderLabelLearner(LabelLearner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         row, scores = self._row(context), np.empty(self.n_classes)
-        action = pick(self._scores(row), scores)
+        action = second_order.pick(self._scores(row), scores)
         return self._record(number, row, action, action, scores)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
@@ -437,7 +439,7 @@ class SecondOrderLabelLearner(LabelLearner):
             raise NotFinite("the features lead to scores that are not finite", "scale them down")
 
     def _predict(self, context: Any) -> Any:
-        return self._classes.labels[pick(self._scores(self._row(context)), np.empty(self.n_classes))]
+        return self._classes.labels[second_order.pick(self._scores(self._row(context)), np.empty(self.n_classes))]
 
     @property
     def weights(self) -> FloatArray:

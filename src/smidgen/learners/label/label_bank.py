@@ -13,7 +13,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.bank import learn_class
+from smidgen._core import bank
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
@@ -307,7 +307,7 @@ def _learn_model(model: HingeConfidit, row: Row, c: int, reward: float, wrong: f
     else:
         full = state if isinstance(state, FullClasses) else None
     if full is not None and not new:
-        score = learn_class(full.W, full.B, idx, val, c, reward, wrong)
+        score = bank.learn_class(full.W, full.B, idx, val, c, reward, wrong)
     else:
         score = math.nan
         if model._step(row, c, reward, -1):  # no decision whose moments stand ready

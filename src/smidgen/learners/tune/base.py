@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.geometry import norm
-from smidgen._core.random import perturb
+from smidgen._core import geometry
+from smidgen._core import random as core_random
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotTeachable
 from smidgen.geometry.space import Space
@@ -197,7 +197,7 @@ class ValueTuner(Tuner):
     def _decide(self, context: Any, number: int) -> Decision:
         y, n = self._rule.weights, self.space.free_dim
         v, z = np.empty(n), np.empty(n)
-        perturb(self._key, number, y, self._reach, v, z)
+        core_random.perturb(self._key, number, y, self._reach, v, z)
         return Decision(
             kind=self._kind,
             settings=self._settings,
@@ -246,11 +246,11 @@ def as_loss(feedback: Any, largest: float = math.inf) -> float:
 
 def shortened(gradient: FloatArray, longest: float) -> FloatArray:
     """The gradient itself, or if it is longer than that, one of the same direction and that length."""
-    if norm(gradient) <= longest:
+    if geometry.norm(gradient) <= longest:
         return gradient
     largest = float(np.abs(gradient).max())
     direction = gradient / largest  # the squares of this do not overflow
-    length = norm(direction)
+    length = geometry.norm(direction)
     return gradient if length * largest <= longest else np.asarray(direction * (longest / length))
 
 

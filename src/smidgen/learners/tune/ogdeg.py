@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.steps import scale
+from smidgen._core import steps
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
@@ -105,7 +105,7 @@ class Phased(ValueTuner):
 
     def _step(self, length: float, v: FloatArray) -> None:
         direction: FloatArray = np.empty(len(v))
-        scale(plain(v), length, direction)  # the rule refuses a step that is not finite
+        steps.scale(plain(v), length, direction)  # the rule refuses a step that is not finite
         self._rule.step(direction)
 
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
