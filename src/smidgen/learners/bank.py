@@ -1,4 +1,4 @@
-"""What banks of models have in common: random cosines of a row, which model leads, and what happens when rewards fall.
+"""Common parts of banks of models: random cosines of a row, the leading model, and restarts when rewards fall.
 
 All models of a bank hear every reward. The plain one decides, unless another was closer to the rewards of what was
 shown, by more than one standard error of the difference (prequential: each reward is estimated before it is learnt).
@@ -73,7 +73,7 @@ FURTHEST = 4096
 
 
 class Book:
-    """Who leads, the latest rewards in the order of the decisions, and the fresh starts."""
+    """State of a bank: the leader, the latest rewards in the order of decisions, and the restarts."""
 
     __slots__ = ("_counted", "_hold", "_newest", "_restarts", "_waiting", "numbers")
 
@@ -85,7 +85,7 @@ class Book:
 
     @property
     def leader(self) -> int:
-        """Who leads."""
+        """Index of the leading model."""
         return int(self.numbers[LEADER])
 
     @property
@@ -94,7 +94,7 @@ class Book:
         return [Restart(at, "rewards fell", number) for at, number in self._restarts]
 
     def is_next(self, number: int) -> bool:
-        """Whether the answer to a decision counts at once: it is newer than all before, and none has been late."""
+        """True if an answer counts at once: it is newer than all before, and none has been late."""
         return not self._hold and number > self._newest
 
     def take_turn(self, number: int) -> None:
@@ -188,6 +188,6 @@ def unit_entries(idx: Indices, val: FloatArray, dim: int, seed: int, curved: boo
 
 
 def curvature_name(names: Mapping[int, str], columns: NDArray[Any]) -> str:
-    """One name for all cosines: of what they are a curvature."""
-    told = sorted({names[c] for c in columns.tolist() if c in names and names[c] != "(constant)"})
-    return f"(curvature of {', '.join(told[:3])}{', …' if len(told) > 3 else ''})" if told else "(curvature)"
+    """A common name for all cosine columns: the curvature of the named features."""
+    found = sorted({names[c] for c in columns.tolist() if c in names and names[c] != "(constant)"})
+    return f"(curvature of {', '.join(found[:3])}{', …' if len(found) > 3 else ''})" if found else "(curvature)"

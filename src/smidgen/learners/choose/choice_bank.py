@@ -1,4 +1,4 @@
-"""ChoiceBank: several models of a reward, all of which hear every reward; the one that was closest decides."""
+"""ChoiceBank: several reward models, all trained on every reward. The most accurate one decides."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class ChoiceBank(RewardLearner):
 
     @property
     def seen_weights(self) -> FloatArray:
-        """The same with those of the cosines behind, if they count: for what `seen_rows` gives."""
+        """Weights for the rows of `seen_rows`, with those of the cosine columns if they count."""
         curved = self._curved
         if self._leader == CURVED and curved is not None:
             return curved.weights

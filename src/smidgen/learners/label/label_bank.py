@@ -1,4 +1,7 @@
-"""LabelBank: two models of how right a label is, both of which hear every answer; the one that was closer decides."""
+"""LabelBank: two models of the probability that a label is correct, both trained on every answer.
+
+The more accurate one decides.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +162,7 @@ class LabelBank(LabelLearner):
 
     @property
     def seen_weights(self) -> FloatArray:
-        """The same with those of the cosines behind, if they count: for what `seen_row` gives."""
+        """Weights for the row of `seen_row`, with those of the cosine columns if they count."""
         curved = self._curved
         return curved.weights if curved is not None and self._curved_leads else self._plain.weights
 
