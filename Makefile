@@ -14,8 +14,8 @@ $(VENV)/.ready: pyproject.toml papers/pyproject.toml constraints.txt build_core.
 	@echo "setting up: the environment in $(VENV), the core, and the packages that the tests need (two minutes)"
 	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt numpy
 	@$(BIN)/python build_core.py --native --no-stubs
-# The other levels, which the tests compare with it, while pip is busy on one core.
-	$(BIN)/python build_core.py --no-stubs & levels=$$!; \
+# The oldest level, which the tests compare with it, while pip is busy on one core; the nightly tests compile the others.
+	$(BIN)/python build_core.py --oldest --no-stubs & levels=$$!; \
 	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable ".[dev,docs]" --editable papers && wait $$levels
 	touch $@ $(VENV)/.serving
 
