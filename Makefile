@@ -44,7 +44,9 @@ bits: core ## record the digests of every learner's bits (tests/core/bits.json),
 
 # In the order of tests/conftest.py. Bytecode is kept, or each of the many services that are started would compile its
 # sources again.
-TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# One process more than cores: many tests wait for another process, a lease or a browser.
+PROCESSES := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+TOGETHER := --numprocesses $(PROCESSES) --maxprocesses 5 --dist loadfile --no-loadscope-reorder
 test test-postgresql: export PYTHONDONTWRITEBYTECODE :=
 # The players of the papers run as plain Python here: to compile them takes two minutes. `make test-long` compiles them.
 test: export NUMBA_DISABLE_JIT := 1
@@ -53,6 +55,7 @@ test: $(VENV)/.ready ## set up and run the tests
 
 test-long: $(VENV)/.ready ## run the tests that take minutes, and those of the papers with compiled kernels
 	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m pytest -m "hypothesis and not long" --hypothesis-profile nightly
 	$(BIN)/python -m pytest -m "not long" tests/papers
 
 test-ray: $(VENV)/.ready ## install Ray (250 MB) and run the tests that need it; nightly
