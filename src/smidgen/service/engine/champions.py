@@ -73,7 +73,16 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
         params.setdefault("n_classes", made.settings["n_classes"])
     if body.features is None and not rows:
         changes["features"] = made.body.features
-    for name in ("labels", "window_s", "reward_range", "default_reward", "knobs", "keep_texts", "candidates"):
+    for name in (
+        "labels",
+        "window_s",
+        "reward_range",
+        "default_reward",
+        "knobs",
+        "keep_texts",
+        "keep_asked",
+        "candidates",
+    ):
         if getattr(body, name) is None:
             changes[name] = getattr(made.body, name)
     if body.knobs is not None and made.body.knobs is not None:  # an object has no order: points have the champion's

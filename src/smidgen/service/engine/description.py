@@ -122,6 +122,7 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float) -> Mod
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
         retention_s=terms.retention_s,
         keep_texts=None if model.blueprint.loop.dim is None else body.keep_texts is not False,
+        keep_asked=body.keep_asked is not False,
         keyed=model.keyed,
         shared_start=model.blueprint.shared.start if model.keyed else None,
         created_at=stamp(model.created_at),

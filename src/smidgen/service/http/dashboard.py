@@ -218,7 +218,7 @@ async def story(request: Request) -> Response:
     id = request.path_params["id"]
     now = here.engine.clock()
     lines = await asyncio.to_thread(story_sentences, here.log, here.engine.shards, id, grant.only, now)
-    if (why := in_words(await explain(here, id, grant.only))) is not None:
+    if (why := in_words((await explain(here, id, grant.only)).now)) is not None:
         lines.append({"at": stamp(now), "text": why})
     return uncached({"decision": id, "lines": lines})
 
