@@ -303,6 +303,14 @@ async def explain(here: Service, id: str, allowed: str | None) -> Explained:
     return wanted.result() if wanted.done() else Explained()
 
 
+def truth(request: Request, name: str) -> bool:
+    """A truth value of the query, false if it is not there."""
+    text = request.query_params.get(name, "false")
+    if text not in ("true", "false"):
+        raise BadRequest(f"{name} is {json_text(text)}", f"send true or false, e.g. ?{name}=true")
+    return text == "true"
+
+
 def whole_number(request: Request, name: str) -> int:
     """A whole number of the query, 0 if it is not there."""
     text = request.query_params.get(name, "0")
