@@ -71,11 +71,7 @@ class Version:
         self.process = subprocess.Popen(
             [python, str(Path(__file__).resolve()), "--work"],
             cwd=folder,
-            env={
-                **os.environ,
-                **ALONE,
-                "PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder / "papers" / "src")]),
-            },
+            env={**os.environ, **ALONE, "PYTHONPATH": sources},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
