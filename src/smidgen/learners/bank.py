@@ -1,4 +1,4 @@
-"""What banks of models have in common: random cosines of a row, which model leads, and what happens when rewards fall.
+"""Common parts of banks of models: random cosines of a row, the leading model, and restarts when rewards fall.
 
 All models of a bank hear every reward. The plain one decides, unless another was closer to the rewards of what was
 shown, by more than one standard error of the difference (prequential: each reward is estimated before it is learnt).
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.bank import count_reward, follow_errors, seen_row
+from smidgen._core import bank
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
 from smidgen.randomness import DIRECTION, stream_key
@@ -69,7 +69,7 @@ FURTHEST = 4096
 
 
 class Book:
-    """Who leads, the latest rewards in the order of the decisions, and the fresh starts."""
+    """State of a bank: the leader, the latest rewards in the order of decisions, and the restarts."""
 
     __slots__ = ("_counted", "_hold", "_newest", "_restarts", "_waiting", "numbers")
 
@@ -81,7 +81,7 @@ class Book:
 
     @property
     def leader(self) -> int:
-        """Who leads."""
+        """Index of the leading model."""
         return int(self.numbers[LEADER])
 
     @property
@@ -90,7 +90,7 @@ class Book:
         return [Restart(at, "rewards fell") for at in self._restarts]
 
     def is_next(self, number: int) -> bool:
-        """Whether the answer to a decision counts at once: it is newer than all before, and none has been late."""
+        """True if an answer counts at once: it is newer than all before, and none has been late."""
         return not self._hold and number > self._newest
 
     def take_turn(self, number: int) -> None:
@@ -99,11 +99,11 @@ class Book:
 
     def follow(self, plain: float, curved: float | None) -> None:
         """Take the squared errors of the models."""
-        follow_errors(self.numbers, plain, -1.0 if curved is None else curved, -1.0)
+        bank.follow_errors(self.numbers, plain, -1.0 if curved is None else curved, -1.0)
 
     def count(self, reward: float) -> bool:
         """Count a reward; whether rewards have fallen."""
-        return count_reward(self.numbers, reward)
+        return bank.count_reward(self.numbers, reward)
 
     def count_late(self, number: int, reward: float) -> bool:
         """Let an answer take its turn, and count those whose turn it is; whether rewards have fallen."""
@@ -176,11 +176,11 @@ def unit_entries(idx: Indices, val: FloatArray, dim: int, seed: int, curved: boo
     """The entries of a row of unit length, with its cosines (columns from ``dim`` on) if asked for."""
     size = len(val) + (COSINES if curved else 0)
     where, what = np.empty(size, np.uint32), np.empty(size)
-    n = seen_row(idx, val, dim, curved, directions(seed), where, what)
+    n = bank.seen_row(idx, val, dim, curved, directions(seed), where, what)
     return where[:n], what[:n]
 
 
 def curvature_name(names: Mapping[int, str], columns: NDArray[Any]) -> str:
-    """One name for all cosines: of what they are a curvature."""
-    told = sorted({names[c] for c in columns.tolist() if c in names and names[c] != "(constant)"})
-    return f"(curvature of {', '.join(told[:3])}{', …' if len(told) > 3 else ''})" if told else "(curvature)"
+    """A common name for all cosine columns: the curvature of the named features."""
+    found = sorted({names[c] for c in columns.tolist() if c in names and names[c] != "(constant)"})
+    return f"(curvature of {', '.join(found[:3])}{', …' if len(found) > 3 else ''})" if found else "(curvature)"

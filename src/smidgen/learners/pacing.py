@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks, serialization
-from smidgen._core.budget import learn_cost, pay, pay_rest, quote, share_floor
+from smidgen._core import budget as core
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord
 from smidgen.features import Rows
@@ -52,8 +52,8 @@ class Budget:
     Notes
     -----
     Give it to a learner of the choose loop that learns from rewards: ``LinUCB(dim=8, budget=Budget({"usd": 0.001}))``.
-    Its `decide` then moves the price of each currency by the cost of what it chose, which is the one state that `decide`
-    changes; `predict` leaves it alone. Candidates tell their costs (`Choice`, `Candidates`: ``costs``), or the costs
+    Its `decide` then moves the price of each currency by the cost of what it chose; `predict` leaves prices alone.
+    Candidates tell their costs (`Choice`, `Candidates`: ``costs``), or the costs
     are reported after the decision: ``learn(decision, reward, costs={"usd": 0.0012})``, or ``learn_costs``.
 
     Examples
@@ -204,20 +204,20 @@ class Pacer:
         for name, account in self._accounts.items():
             costs[name] = out = np.empty(K)
             given = _NO_COSTS if known is None else known.get(name, _NO_COSTS)
-            quote(account.parts, names, mask, offer, given, self.limits[name], out, penalty, shares)
-        share_floor(shares, mask)
+            core.quote(account.parts, names, mask, offer, given, self.limits[name], out, penalty, shares)
+        core.share_floor(shares, mask)
         return Quote(costs, penalty, shares)
 
     def pay(self, costs: Mapping[str, float]) -> None:
         """Pay a decision: the prices move."""
         for name, account in self._accounts.items():
-            pay(account.numbers, float(costs.get(name, 0.0)), self.limits[name])
+            core.pay(account.numbers, float(costs.get(name, 0.0)), self.limits[name])
 
     def pay_rest(self, rest: Mapping[str, float]) -> None:
         """Pay the difference between what was reported and what was paid."""
         for name, more in rest.items():
             if name in self._accounts:
-                pay_rest(self._accounts[name].numbers, float(more), self.limits[name])
+                core.pay_rest(self._accounts[name].numbers, float(more), self.limits[name])
 
     def report(self, rows: Rows, decision: Decision, costs: Mapping[str, float]) -> None:
         """Take what a decision has cost in the place of what was paid for it, and learn from it."""
@@ -232,7 +232,7 @@ class Pacer:
         for name, cost in costs.items():
             if (account := self._accounts.get(name)) is not None:
                 parts = account.parts if rows is not None else (account.numbers, account.places, _NO_COLUMNS)
-                learn_cost(parts, names, offer, action, float(cost))
+                core.learn_cost(parts, names, offer, action, float(cost))
 
     def forget_columns(self) -> None:
         """Forget the estimates by features, whose columns have other meanings now."""
@@ -270,7 +270,7 @@ class Pacer:
             for name, (numbers, met, places, used, columns) in told.items():
                 if (account := self._accounts.get(name)) is None:
                     continue
-                sound = numbers.shape == (NUMBERS,) and bool(np.isfinite(numbers).all()) and 0.0 <= numbers[NEXT]
+                sound = numbers.shape == (NUMBERS,) and bool(np.isfinite(numbers).all()) and numbers[NEXT] >= 0.0
                 if not sound or not numbers[NEXT] < NUMBERS - LATEST or not 0.0 <= numbers[PRICE] <= HIGHEST_PRICE:
                     raise InvalidRecord("the state of the budget is damaged", hint)
                 account.numbers[:] = numbers

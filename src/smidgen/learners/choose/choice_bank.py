@@ -1,4 +1,4 @@
-"""ChoiceBank: several models of a reward, all of which hear every reward; the one that was closest decides."""
+"""ChoiceBank: several reward models, all trained on every reward. The most accurate one decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.bank import decide_bank, learn_bank, play_bank
+from smidgen._core import bank
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import DenseRows, Rows, SparseRows
@@ -225,7 +225,7 @@ class ChoiceBank(RewardLearner):
 
     @property
     def seen_weights(self) -> FloatArray:
-        """The same with those of the cosines behind, if they count: for what `seen_rows` gives."""
+        """Weights for the rows of `seen_rows`, with those of the cosine columns if they count."""
         curved = self._curved
         if self._leader == CURVED and curved is not None:
             return curved.weights
@@ -248,12 +248,12 @@ class ChoiceBank(RewardLearner):
 
     def _choose(self, given: Rows, mask: Mask, number: int, out: Estimates) -> Settled:
         rows = given.offer or candidate_arrays(given)
-        return decide_bank(self._bank, rows, given.arms, mask, self._keys, number, *out)
+        return bank.decide_bank(self._bank, rows, given.arms, mask, self._keys, number, *out)
 
     def _hear(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
         given, book = rows.offer or candidate_arrays(rows), self._book
         counts = number is not None and book.is_next(number)
-        while (why := learn_bank(self._bank, given, rows.arms, action, reward, counts)) not in (LEARNT, ALARM):
+        while (why := bank.learn_bank(self._bank, given, rows.arms, action, reward, counts)) not in (LEARNT, ALARM):
             self._grow(why, given, action)
         if number is not None and counts:
             book.take_turn(number)
@@ -325,7 +325,7 @@ class ChoiceBank(RewardLearner):
             self._learn(made, float(table[t, made.action]))
             t += 1
         while t < T:
-            t, why = play_bank(self._bank, rows, stride, masks, table, self._keys, first, t, *shown)
+            t, why = bank.play_bank(self._bank, rows, stride, masks, table, self._keys, first, t, *shown)
             if t:
                 self._book.take_turn(first + t - 1)
             if why == ALARM:
