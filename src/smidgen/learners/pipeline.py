@@ -31,7 +31,7 @@ from smidgen.features.state import Carried
 from smidgen.history import History
 from smidgen.knobs import Best
 from smidgen.learners import saving
-from smidgen.learners.bank import curvature_name
+from smidgen.learners.bank import Restart, curvature_name
 from smidgen.learners.base import Learner, State, load_state, register
 from smidgen.learners.card import Card, Loop
 from smidgen.learners.choose.base import RewardLearner
@@ -149,7 +149,7 @@ class RecordAdapter:
             return context  # of a decision of its own
         made = self._encoded(features, context)
         if not self._keeps and (made.names or len(made.slots) or len(made.terms)):
-            made = structs.replace(made, source=_source(context))
+            made = structs.replace(made, source=source_of(context))
             if deciding:
                 self._latest = made, features.changes
         return made
@@ -190,7 +190,7 @@ class RecordAdapter:
         return features.encode(context)
 
 
-def _source(context: Any) -> bytes | None:
+def source_of(context: Any) -> bytes | None:
     """A record, or candidates, as bytes; None of one that says what MessagePack cannot."""
     try:
         if isinstance(context, Candidates):
@@ -698,6 +698,11 @@ def takes_records(learner: Learner) -> bool:
 def unwrap(learner: Learner) -> Learner:
     """The learner that reads the rows: behind a vectorizer, or the learner itself."""
     return learner.learner if isinstance(learner, Pipeline) else learner
+
+
+def restarts_of(learner: Learner) -> list[Restart]:
+    """The latest fresh starts of a learner, also behind a vectorizer; none if it has no change detection."""
+    return list(getattr(unwrap(learner), "restarts", ()))
 
 
 def as_row_decision(learner: Learner, decision: Decision) -> Decision:
