@@ -125,7 +125,7 @@ class Integer:
 
 @structure("smidgen.knobs.Category")
 class Category:
-    """One of several names, which have no order: a mode, a database, a color.
+    """One of several names without an order: a mode, a database, a color.
 
     Examples
     --------

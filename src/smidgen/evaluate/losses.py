@@ -296,7 +296,7 @@ class Portfolio(RowLosses):
 
 
 class Repeated(PointLosses):
-    """One function for all rounds: any convex callable f(x).
+    """The same function in every round: any convex callable f(x).
 
     Parameters
     ----------

@@ -55,8 +55,8 @@ class Examination:
     rounds: int
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{r:.2f}" for r in self.read)
-        return f"Examination([{told}], {self.rounds} rounds)"
+        shares = ", ".join(f"{r:.2f}" for r in self.read)
+        return f"Examination([{shares}], {self.rounds} rounds)"
 
 
 def examination(
@@ -149,7 +149,7 @@ class Looks:
         self._below: list[FloatArray] = []
 
     def add(self, decision: Decision, clicks: Clicks) -> None:
-        """One answered round."""
+        """Add a decision and its clicks."""
         upper, lower = np.empty(self._pairs), np.empty(self._pairs)
         each = _weights(decision, self._pairs, self._swap, self._overlap)
         rank.count_clicks(_whole(decision.action), clicks.documents, each, upper, lower)

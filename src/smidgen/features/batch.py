@@ -56,7 +56,7 @@ class WordColumns(NamedTuple):
 
 
 class ColumnEncoder:
-    """What is read of the columns, until one does not fit."""
+    """Reader of whole columns; it gives up at the first column that does not fit."""
 
     def __init__(self, reader: Reader, memory: VectorizerState, n: int) -> None:
         self.reader, self.memory, self.n = reader, memory, n
@@ -65,7 +65,7 @@ class ColumnEncoder:
         self.texts = ParsedRecords()
 
     def read(self, field: RecordField, column: Any) -> bool:
-        """One column; whether it fits."""
+        """Read a column. True if it fits."""
         if isinstance(column, Strings):
             if field.words:
                 return not self.texts.wide.texts and self.reader.texts_at_once(field, column, self.texts)
@@ -203,7 +203,7 @@ class ColumnEncoder:
 
 
 def is_category(value: Any) -> bool:
-    """Whether a value is a category: a bool, or a string that is neither too long nor a date."""
+    """True if the value is a category: a bool, or a string that is neither too long nor a date."""
     if type(value) is bool:
         return True
     return type(value) is str and len(value) <= limits.CATEGORY and (value[4:5] != "-" or as_moment(value) is None)

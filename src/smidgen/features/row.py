@@ -1,4 +1,4 @@
-"""One vector of features, or a whole stream of them, in the one form that the kernels of the label loop read."""
+"""One feature vector, or a whole stream of them, in the form that the kernels of the label loop read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOUBLE = np.dtype(np.float64)
 
 @structure
 class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """One vector of features as (indices, values): all indices for a dense one, the non-zero ones for a sparse one.
+    """A feature vector as (indices, values): all indices if it is dense, the non-zero ones if it is sparse.
 
     ``values`` has the dtype of the learner that it was made for. Its indices may not be written to: those of a
     dense vector are shared by all rows of its length.
@@ -130,7 +130,7 @@ def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = mat
 
 @lru_cache(maxsize=64)
 def _form(kind: type) -> str:
-    """What a class of contexts is: "row", "csr", "sparse" of another kind, or else "dense"."""
+    """Form of a class of contexts: "row", "csr", "sparse" (any other sparse type), or "dense"."""
     if issubclass(kind, Row):
         return "row"
     if not is_sparse_type(kind):

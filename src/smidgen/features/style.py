@@ -23,7 +23,7 @@ from smidgen.decision import FloatArray, IntArray
 
 
 class Trait(NamedTuple):
-    """One trait of style.
+    """A trait of style.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ _SENTENCES = (4, 8, 12, 18, 26, 40)
 
 
 def style_name(column: int) -> str:
-    """What a column of style is called."""
+    """Name of a style column."""
     if column < len(TRAITS):
         return TRAITS[column].name
     for what, knots in (("words", _LENGTHS), ("words a sentence", _SENTENCES)):
@@ -120,7 +120,7 @@ class Characters(NamedTuple):
 
 @lru_cache(maxsize=65_536)
 def kind_of(character: str) -> int:
-    """What kind of character it is."""
+    """Kind of a character."""
     if character == "\n":
         return LINE
     if character.isspace():
@@ -248,7 +248,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]+|\n+")
 
 
 class Prose(NamedTuple):
-    """What is known of a text once it has been read.
+    """A text that has been read: its counts and traits.
 
     Attributes
     ----------
@@ -294,7 +294,7 @@ def digests(text: str, salt: bytes) -> IntArray:
 
 
 def column_name(column: int) -> str:
-    """What a column of a text is called."""
+    """Name of a text column."""
     if column < STYLE_COLUMNS:
         return style_name(column)
     return (
@@ -320,7 +320,7 @@ def changed_share(before: IntArray, after: IntArray) -> float:
 
 
 def token_distance(before: IntArray, after: IntArray) -> int:
-    """How many tokens were put in, taken out or replaced.
+    """Number of tokens inserted, deleted or replaced.
 
     Where more than `CELLS` pairs are left once the common ends are off, it is the least number that the tokens allow in
     any order: never more than the true distance.

@@ -59,7 +59,7 @@ class TermIndex:
         return out[:, :n], simple
 
     def scan_many(self, texts: Bytes, first: int, ends: IntArray) -> tuple[IntArray, IntArray, bool]:
-        """The same for many texts in a row from ``first`` on; first, where the terms of each begin."""
+        """Find the terms of many consecutive texts from ``first`` on. Also returns where the terms of each begin."""
         out, starts = (
             np.empty((LINES, core.most_terms(texts, first, ends)), np.int64),
             np.empty(len(ends) + 1, np.int64),
@@ -111,8 +111,8 @@ class Frequencies:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The counts of the texts (no bytes if there are none), and of the terms, up to the last that has come."""
-        told = msgspec.json.encode(self.rows, order="sorted") if self.rows else b""
-        return {"texts": np.frombuffer(told, np.uint8), "df": np.trim_zeros(self.df, "b").copy()}
+        texts = msgspec.json.encode(self.rows, order="sorted") if self.rows else b""
+        return {"texts": np.frombuffer(texts, np.uint8), "df": np.trim_zeros(self.df, "b").copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""

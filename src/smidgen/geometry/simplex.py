@@ -77,7 +77,7 @@ class Simplex(Space):
 
     @property
     def free_dim(self) -> int:
-        """One less than dim: the last share follows from the others."""
+        """Dimension minus one: the last share follows from the others."""
         return self.dim - 1
 
     @property

@@ -223,7 +223,7 @@ class ColumnRidge:
 
     @classmethod
     def of(cls, w: FloatArray, a: FloatArray, ridge: float, keep: float, now: float) -> ColumnRidge:
-        """One that starts from given weights and a given diagonal, after ``now`` rounds."""
+        """State that starts from given weights and a given diagonal, after ``now`` rounds."""
         made = cls(len(w), ridge, keep)
         made.begin(w, a, now)
         return made

@@ -1,4 +1,4 @@
-"""One item out of many as a (very simple) structured object, and candidates as records.
+"""A choice of one item, as a (very simple) structured object; candidates as records.
 
 Candidates have ids or positions, and the context that they are offered in.
 """

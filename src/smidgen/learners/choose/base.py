@@ -199,7 +199,7 @@ def bytes_of_state(settings: Mapping[str, Any]) -> int:
 
 
 class RewardLearner(BatchLearner):
-    """One of several candidates goes out; a reward for it, and for no other, comes back.
+    """Base of learners that choose one of several candidates and receive the reward of that one only.
 
     A ridge regression of rewards on joint features, one weight vector for all candidates. How its estimates lead to a
     choice is up to the rule.
@@ -411,7 +411,7 @@ class RewardLearner(BatchLearner):
         return [by_verbs.get(t, scores[first : first + count]) for t, (first, count) in enumerate(rows)]
 
     def _taught_by(self, step: LogStep) -> FloatArray:
-        """One step of `teach_along`."""
+        """Learn one step of `teach_along`."""
         if step.action == DECIDE:
             scores = self._decide(step.context, 0).scores
             return _NO_SCORES if scores is None else np.clip(scores, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""ChoiceBank: several models of a reward, all of which hear every reward; the one that was closest decides."""
+"""ChoiceBank: several reward models, all trained on every reward. The most accurate one decides."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class ChoiceBank(RewardLearner):
 
     @property
     def restarts(self) -> list[Restart]:
-        """The latest fresh starts, as (round, reason)."""
+        """The latest fresh starts, as (round, reason, decision)."""
         return self._book.restarts
 
     @property
@@ -220,7 +220,7 @@ class ChoiceBank(RewardLearner):
 
     @property
     def seen_weights(self) -> FloatArray:
-        """The same with those of the cosines behind, if they count: for what `seen_rows` gives."""
+        """Weights for the rows of `seen_rows`, with those of the cosine columns if they count."""
         curved = self._curved
         if self._leader == CURVED and curved is not None:
             return curved.weights
@@ -254,10 +254,10 @@ class ChoiceBank(RewardLearner):
             book.take_turn(number)
         fallen = why == ALARM or (number is not None and not counts and book.count_late(number, reward))
         if fallen:
-            self._start_again()
+            self._start_again(number or 0)
 
-    def _start_again(self) -> None:
-        self._book.start_again(int(self._numbers[ROUNDS]))
+    def _start_again(self, number: int) -> None:
+        self._book.start_again(int(self._numbers[ROUNDS]), number)
         self._begin()
 
     def _grow(self, why: int, given: CandidateArrays, row: int) -> None:
@@ -324,7 +324,7 @@ class ChoiceBank(RewardLearner):
             if t:
                 self._book.take_turn(first + t - 1)
             if why == ALARM:
-                self._start_again()
+                self._start_again(first + t - 1)
             elif t < T and why < 0:
                 refuse(why)
             elif t < T:

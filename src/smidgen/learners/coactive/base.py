@@ -231,7 +231,7 @@ _NOT_FINITE = ("the features lead to scores that are not finite", "scale them do
 
 
 class Coactive(Learner):
-    """One round of Algorithm 3: present the best object under w, receive a better one, step along the difference."""
+    """Algorithm 3: present the best object under w, receive a preferred one, step along the difference."""
 
     def __init__(self, rule: Rule, *, params: Mapping[str, Any], seed: int) -> None:
         super().__init__(params=params, seed=seed)
@@ -271,8 +271,8 @@ class Coactive(Learner):
         """Learn from each decision in turn, as `learn` does, bit for bit; rankings of dense rows in compiled code."""
         numbers = [decision.number for decision in decisions if self._admissible(decision)]
         if len(numbers) == len(decisions) == len(feedback) == len(set(numbers)):
-            told = zip(decisions, feedback, strict=True)
-            self.follow(RankingBatch([_step(decision, better) for decision, better in told]), numbers, trace=False)
+            pairs = zip(decisions, feedback, strict=True)
+            self.follow(RankingBatch([_step(decision, better) for decision, better in pairs]), numbers, trace=False)
         else:  # one of them is refused
             super().learn_many(decisions, feedback)
 
@@ -469,8 +469,8 @@ def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
     known.check_dim(len(w))
     view = w.view()
     view.flags.writeable = False
-    action, told = known.present(view)
-    return action, None if told is None else _as_scores(told, kind.__name__)
+    action, unchecked = known.present(view)
+    return action, None if unchecked is None else _as_scores(unchecked, kind.__name__)
 
 
 def difference(context: Any, better: Any, shown: Any, dim: int) -> FloatArray:
@@ -494,11 +494,11 @@ def difference(context: Any, better: Any, shown: Any, dim: int) -> FloatArray:
 def _as_scores(scores: Any, kind: str) -> FloatArray:
     """The scores that a structure of others gives, as a decision holds them."""
     try:
-        told = np.array(scores, dtype=np.float64)
+        array = np.array(scores, dtype=np.float64)
     except (ValueError, TypeError) as error:
         raise InvalidFeatures(f"{kind}.scores gave a {type(scores).__name__}", "return a 1-D array, or None") from error
-    if told.ndim != 1:
-        raise InvalidFeatures(f"{kind}.scores gave an array of shape {told.shape}", "return a 1-D array, or None")
-    if not np.isfinite(told).all():
+    if array.ndim != 1:
+        raise InvalidFeatures(f"{kind}.scores gave an array of shape {array.shape}", "return a 1-D array, or None")
+    if not np.isfinite(array).all():
         raise NotFinite(*_NOT_FINITE)
-    return told
+    return array

@@ -35,7 +35,7 @@ from smidgen.randomness import COIN, stream_key
     )
 )
 class AppleTasting(Filter):
-    """When the inner filter would drop, forward all the same with a probability that falls as fewer surprises come.
+    """Forward with a falling probability although the inner filter would drop. Surprises keep the probability up.
 
     Parameters
     ----------

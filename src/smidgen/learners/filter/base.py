@@ -199,7 +199,7 @@ MEMORY = {"paper": 1, "found": 2, "scarce": 3, "patient": 3, "sparing": 3}
 
 
 class Exploring(NamedTuple):
-    """When a filter forwards, for compiled streams: the rule, its c (see `threshold_of`), the key of its coins."""
+    """Forwarding rule of a filter for compiled streams: rule, c (see `threshold_of`), key of its random numbers."""
 
     rule: int
     c: float = 0.0

@@ -143,7 +143,7 @@ DTYPES = {name: np.dtype(name) for name in ("float64", "float32")}
 
 
 class LabelLearner(BatchLearner):
-    """One of K labels goes out; right or wrong (or the true label) comes back."""
+    """Base of learners that predict one of K labels and receive correct/incorrect, or the true label."""
 
     #: What comes back: "one-bit" (a bool: was it right) or "full" (the true label).
     feedback: ClassVar[str]
@@ -314,7 +314,10 @@ class LabelLearner(BatchLearner):
         )
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
-        """One bit: as if the true label had been shown and been right. Full: as if received after a guess."""
+        """Learn an example.
+
+        Bandit learners: as a correct guess of the true label. Others: as the label received after a guess.
+        """
         self._classes.index(answer)
         decision = self._decide(context, number)
         if self.feedback == "one-bit":

@@ -207,7 +207,7 @@ class Confidit(LabelLearner):
 
     @classmethod
     def version(cls, number: int, *, dim: int, n_classes: int | None = None, **settings: Any) -> Self:
-        """One of the five versions of Table 2: 1 is Algorithm 1 in full, 5 the practical one.
+        """Version 1 to 5 of Table 2: 1 is Algorithm 1 in full, 5 the practical one.
 
         ========  ==========  ==========  ==========
         version   projection  confidence  covariance
@@ -320,12 +320,12 @@ class Confidit(LabelLearner):
 
         They mean as much as that model fits: the scores are least squares estimates, not calibrated. Changes nothing.
         """
-        told = (self._s.alpha + self.scores(X)) / (1.0 + self._s.alpha)
-        ordered = -np.sort(-told, axis=1)  # the projection onto the simplex, row by row
+        probabilities = (self._s.alpha + self.scores(X)) / (1.0 + self._s.alpha)
+        ordered = -np.sort(-probabilities, axis=1)  # the projection onto the simplex, row by row
         places = np.arange(1, self.n_classes + 1)
         excess = (np.cumsum(ordered, axis=1) - 1.0) / places
         last = np.count_nonzero(ordered > excess, axis=1) - 1
-        out: FloatArray = np.maximum(told - excess[np.arange(len(told)), last][:, None], 0.0)
+        out: FloatArray = np.maximum(probabilities - excess[np.arange(len(probabilities)), last][:, None], 0.0)
         return out
 
     def _predict(self, context: Any) -> Any:

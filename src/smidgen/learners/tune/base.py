@@ -216,8 +216,8 @@ class ValueTuner(Tuner):
             raise DecisionMismatch(
                 f"decision {decision.id} does not hold its point", "pass the decision as decide returned it"
             )
-        told = type(feedback) is float and -math.inf < feedback < math.inf
-        self._hear(feedback if told else as_loss(feedback), v, reach)
+        is_loss = type(feedback) is float and -math.inf < feedback < math.inf
+        self._hear(feedback if is_loss else as_loss(feedback), v, reach)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         raise NotTeachable(
@@ -231,7 +231,7 @@ class ValueTuner(Tuner):
 
 
 def as_loss(feedback: Any, largest: float = math.inf) -> float:
-    """One finite number, or a refusal."""
+    """Check that feedback is a finite number and return it."""
     if type(feedback) is not float and (
         isinstance(feedback, (bool, np.bool_)) or not isinstance(feedback, (int, float, np.integer, np.floating))
     ):

@@ -316,8 +316,8 @@ def list_tokens(data: Data = DATA) -> None:
     with Inspection(data) as seen:
         for each in seen.reading.tokens():
             times = (each.created_at, each.expires_at, each.used_at, each.revoked_at)
-            told = ("" if at is None else stamp(at).partition(".")[0] + "Z" for at in times)
-            table.add_row(each.id, each.name or "", each.scopes, each.model or "all", *told)
+            stamps = ("" if at is None else stamp(at).partition(".")[0] + "Z" for at in times)
+            table.add_row(each.id, each.name or "", each.scopes, each.model or "all", *stamps)
     console = Console()
     if table.rows and not console.is_terminal:
         console.width = max(console.width, console.measure(table, options=console.options.update(width=1000)).maximum)
