@@ -121,7 +121,7 @@ def describe_features(features: Vectorizer, added: Sequence[str] = ()) -> dict[s
 
 
 def usual_feedback(body: ModelBody, loop: type[Loop], kinds: tuple[str, ...]) -> str | None:
-    """The kind of feedback that a model hears first of all, for its reply."""
+    """Main kind of feedback of a model, for its reply."""
     if body.feedback is not None:
         return body.feedback
     known = [str(kind) for kind in (*USUAL.get(loop.name, ()), *Feedback) if kind in kinds]
@@ -129,7 +129,7 @@ def usual_feedback(body: ModelBody, loop: type[Loop], kinds: tuple[str, ...]) ->
 
 
 def per_key_defaults(cls: type[Learner], params: dict[str, Any], body: ModelBody) -> None:
-    """One learner per key is many: where the form of its matrix is left to the learner, its diagonal will do."""
+    """Defaults for learners per key: a diagonal matrix where the settings leave its form open."""
     covariance = inspect.signature(cls).parameters.get("covariance")
     if body.keyed and covariance is not None and covariance.default == "auto":
         params.setdefault("covariance", "diagonal")
@@ -562,7 +562,7 @@ class Blueprint:
         )
 
     def reader(self, learner: Learner) -> Learner:
-        """Of a learner that takes records: the one inside, whose card says what it hears."""
+        """The inner learner of a learner of records; its card has the accepted feedback."""
         return unwrap(learner)
 
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
@@ -624,7 +624,7 @@ def refuse_repeated(what: str, names: list[str]) -> None:
 
 
 def _space(body: ModelBody, loop: type[Loop]) -> Any:
-    """Where the points of a tuner lie: its knobs, or, if a learner is to be found for it, the space in its params."""
+    """Search space of a tuner: its knobs, or the space in its params if the learner is chosen automatically."""
     given = body.params.get("space")
     if body.knobs is None:
         return build_setting(given) if body.learner is None else None
