@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import Impossible
@@ -28,8 +28,8 @@ def ask(body: dict[str, Any], **more: Any) -> Any:
 
 def answer(body: dict[str, Any], reward: float = 1.0) -> Any:
     if body["loop"] == "choose":
-        return told(reward=reward)
-    return told(clicked=["b"]) if body["loop"] == "rank" else told(correct=reward > 0.5)
+        return feedback_body(reward=reward)
+    return feedback_body(clicked=["b"]) if body["loop"] == "rank" else feedback_body(correct=reward > 0.5)
 
 
 def opened(body: dict[str, Any], now: float = 1000.0) -> tuple[Engine, CommittedTables, list[float]]:

@@ -215,6 +215,26 @@ def build_object(target: type[T], params: Mapping[str, Any]) -> T:
         ) from error
 
 
+def param_error(error: InvalidArgument, params: Mapping[str, Any]) -> InvalidArgument:
+    """Return a learner's error with the path of the param and its value in JSON terms."""
+    for name, value in params.items():
+        start = f"{name} is {value!r}"
+        if error.problem.startswith(start):
+            hint = error.hint.partition(", e.g. ")[0]  # examples are in Python
+            return type(error)(f"params.{name} is {json_text(value)}{error.problem.removeprefix(start)}", hint)
+    return error
+
+
+def refuse_few_labels(labels: list[str] | None, count: int) -> None:
+    """Refuse a label model with fewer than two labels."""
+    where = (
+        "labels is missing" if labels is None else f"labels is an array of {len(labels)}"
+    )
+    if labels is None and count:
+        where = f"params.n_classes is {count}"
+    raise Impossible(where, 'give at least 2 labels, e.g. "labels": ["bug", "question", "praise"]')
+
+
 def refuse_missing(kind: str, given: Mapping[str, Any], accepted: Mapping[str, inspect.Parameter]) -> None:
     """Say which argument is missing before the constructor does, in Python's words."""
     for name, parameter in accepted.items():
@@ -412,7 +432,12 @@ class Blueprint:
         if body.labels is not None:
             refuse_repeated("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
-        made = build_object(self._type, params)
+        if "n_classes" in accepted and (count := params.get("n_classes", 0)) in (0, 1):
+            refuse_few_labels(body.labels, count)
+        try:
+            made = build_object(self._type, params)
+        except InvalidArgument as error:
+            raise param_error(error, params) from error
         if features is not None:
             made = around(features, made)
         # a vectorizer bounds the numbers itself
