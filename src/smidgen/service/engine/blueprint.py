@@ -227,9 +227,7 @@ def param_error(error: InvalidArgument, params: Mapping[str, Any]) -> InvalidArg
 
 def refuse_few_labels(labels: list[str] | None, count: int) -> None:
     """Refuse a label model with fewer than two labels."""
-    where = (
-        "labels is missing" if labels is None else f"labels is an array of {len(labels)}"
-    )
+    where = "labels is missing" if labels is None else f"labels is an array of {len(labels)}"
     if labels is None and count:
         where = f"params.n_classes is {count}"
     raise Impossible(where, 'give at least 2 labels, e.g. "labels": ["bug", "question", "praise"]')

@@ -94,7 +94,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             )
 
     def reward(self, value: float, name: str = "reward") -> float:
-        """A reward in the app's range, scaled to 0…1 for the learner."""
+        """A reward of the app's as the learner hears it, from 0 to 1."""
         low, high = self.reward_range
         if not low <= value <= high:
             raise Impossible(f"{name} is {json_text(value)}", f"send a number from {low:g} (worst) to {high:g} (best)")

@@ -69,7 +69,7 @@ class FeedbackKind(Struct, frozen=True, kw_only=True):
 
 
 class UiTexts(Struct, frozen=True, kw_only=True):
-    """Texts of a loop for the dashboard.
+    """What the pages say of a loop.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Example(Struct, frozen=True, kw_only=True):
 
 
 class Option(Struct, frozen=True, kw_only=True):
-    """A possible user reaction: the button's text, a hint, and the feedback it sends."""
+    """Something a user may do: what the button says, beside it a hint, and the feedback that it sends."""
 
     text: str
     feedback: dict[str, Any]
@@ -154,7 +154,7 @@ class FormField(Struct, frozen=True, kw_only=True):
 
 
 class FeedbackForm(Struct, frozen=True, kw_only=True):
-    """Possible answers to a decision for the feedback form.
+    """What a hand may answer to a decision.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class ParsedFeedback(NamedTuple):
 
 @dataclass(frozen=True)
 class AppChoice:
-    """A choice made by the app itself.
+    """What the app has chosen itself.
 
     Attributes
     ----------
@@ -304,7 +304,7 @@ class Loop(ABC):
         self.vectors = vectors
 
     def adapt_to(self, card: Card) -> None:
-        """Adapt the loop to the model's learner, whose feedback may decide on the quality measure."""
+        """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
         return
 
     def check_settings(self) -> None:
@@ -319,26 +319,26 @@ class Loop(ABC):
 
     @abstractmethod
     def context(self, body: Any) -> tuple[Any, Sequence[str]]:
-        """The learner's context and the candidates' ids; ``body`` has the fields of `request`."""
+        """What the learner decides on, and the candidates' ids; ``body`` has the fields of `request`."""
 
     @abstractmethod
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
-        """Fields of the reply to the app (`reply`)."""
+        """What the app is told: the fields of `reply`."""
 
     @abstractmethod
     def parse_field(
         self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any
     ) -> ParsedFeedback:
-        """Convert a feedback field to the learner's terms; ``field`` is one of `feedback`."""
+        """What the learner is told; ``field`` is one of `feedback`."""
 
     def parse_example(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
-        """Arguments of ``learner.teach``: the context of an example, and its answer in the learner's terms."""
+        """What ``learner.teach`` takes: the context of an example, and its answer in the learner's own terms."""
         raise Impossible(f"the loop {self.name} does not accept examples", "request decisions and send feedback")
 
     def signal_for_follower(
         self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
     ) -> TrainingSignal | None:
-        """Training signal from feedback to another model's answer. None if this learner cannot use it.
+        """What a learner is taught of the feedback on what another one showed; None where that says nothing to it.
 
         Parameters
         ----------
@@ -354,7 +354,7 @@ class Loop(ABC):
         return None
 
     def read_app_choice(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> AppChoice:
-        """The app's own choice in the learner's terms, and what the learner learns from it."""
+        """What the app has chosen itself, in the learner's own terms, and what the learner is taught by it."""
         raise Impossible(f"the loop {self.name} does not accept chosen", 'remove "chosen"')
 
     def hold_out(self, mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) -> Decision:
@@ -371,8 +371,12 @@ class Loop(ABC):
         """
         raise Impossible(f"the loop {self.name} has no holdout", 'remove "holdout"')
 
+    def answers_of(self, ids: Sequence[Any]) -> Sequence[Any]:
+        """Return what scores and probabilities are about, in their order: the candidates' ids."""
+        return ids
+
     def agrees(self, mine: Decision, other: Any) -> bool | None:
-        """True if the learner's best guess equals the other answer; None if unknown."""
+        """Whether the learner's best guess is the other answer; None where nobody can say."""
         return same(mine.greedy, other)
 
     def target_propensity(self, mine: Decision, shown: Decision) -> float | None:
@@ -380,7 +384,7 @@ class Loop(ABC):
         return None
 
     def default_feedback(self) -> ParsedFeedback:
-        """Training signal of a window that closes without feedback, if the model has a default."""
+        """What the learner is told when a window closes without feedback, where that has a worth."""
         if self.terms.default_reward is None:
             raise Impossible("the model does not learn from missing feedback", "set its default_reward")
         return self.parse_reward(self.terms.default_reward)
@@ -402,10 +406,7 @@ class Loop(ABC):
     def parse_feedback(
         self, learner: Learner, decision: Decision, ids: Sequence[str], given: Mapping[str, Any]
     ) -> ParsedFeedback:
-        """Training signal of the given fields.
-
-        Raises if they are not of this loop or the learner does not accept them.
-        """
+        """What the learner is told, if the fields that were given are of this loop and the learner takes them."""
         if len(given) != 1:
             raise Impossible(
                 f"the feedback has {len(given)} fields ({', '.join(given) or 'none'}) and must have one",
@@ -433,16 +434,16 @@ class Loop(ABC):
         return accepted if near is None else f'did you mean "{near}"? {accepted[0].upper()}{accepted[1:]}'
 
     def loggable_feedback(self, given: dict[str, Any], reaction: ParsedFeedback) -> dict[str, Any]:
-        """Feedback fields to log with the training signal: as received, unless a loop keeps less."""
+        """What the log keeps of feedback beside what was learnt: the fields as they came, unless a loop says less."""
         return given
 
     def accepts(self, kind: str, card: Card) -> bool:
-        """True if a learner with this card accepts this kind of feedback in this loop."""
+        """Whether a learner with this card can be told this kind of feedback here."""
         return kind in card.kinds
 
     @classmethod
     def supports(cls, card: Card) -> bool:
-        """True if the service offers a learner with this card for the loop."""
+        """Whether the service offers a learner with this card for the loop."""
         return not card.not_served and any(loop in card.loops for loop in (cls.name, *cls.served_by))
 
     def warmup_request(self, features: Callable[[], Any]) -> dict[str, Any]:
@@ -461,40 +462,40 @@ class Loop(ABC):
         return asked
 
     def is_forwarded(self, answer: Answer) -> bool | None:
-        """True if the answer was shown to someone; None if every answer is shown."""
+        """Whether anybody saw it; None where everything is seen."""
         return None
 
     # Told to people
 
     def best(self, learner: Learner) -> BestReply | None:
-        """The learner's current best answer, if there is one for all requests; else None."""
+        """What the learner thinks best now, where an answer is the same for everybody; None elsewhere."""
         return None
 
     @abstractmethod
     def request_text(self, ids: Sequence[str]) -> str:
-        """Short text of the request."""
+        """What the app asked for."""
 
     @abstractmethod
     def short_text(self, reply: Mapping[str, Any]) -> str:
-        """Short text of the reply."""
+        """What the app was told, in a few words."""
 
     @abstractmethod
     def feedback_text(self, field: str, value: Any) -> str:
-        """Short text of the feedback."""
+        """What the user did, in a few words."""
 
     def reply_text(self, reply: Mapping[str, Any]) -> str:
-        """The reply as part of a sentence."""
+        """What the app was told, as part of a sentence."""
         return f"it proposed {self.short_text(reply)}"
 
     def feedback_form(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> FeedbackForm:
-        """Possible answers of a person to a decision, for the feedback form."""
+        """What a person may answer by hand."""
         fields = ", ".join(self.kinds)
         return FeedbackForm(
             text=f"It decided: {self.short_text(reply)}.", entry=FormField(label=f"Feedback as JSON (one of {fields})")
         )
 
     def weight_name(self, index: int) -> str:
-        """Label of a weight without a name."""
+        """What a weight without a name is called."""
         return f"column {index}" if self.vectors.hashed else f"feature {index + 1}"
 
     def no_weights_reason(self, learner: Learner, error: NoWeights) -> str:
@@ -513,7 +514,7 @@ class Loop(ABC):
 
     @classmethod
     def description(cls) -> dict[str, Any]:
-        """Description of the loop for the dashboard."""
+        """What the pages know of the loop."""
         return {
             "name": cls.name,
             "words": cls.words,

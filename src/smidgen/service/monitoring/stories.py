@@ -71,7 +71,7 @@ def _ends(log: EventLog, model: ServedModel, before: str) -> list[int]:
 
 
 def _made(row: DecisionRow) -> str:
-    """Time of a decision, from its id."""
+    """When a decision was made, as its id tells."""
     return row.id[:10]
 
 
@@ -129,14 +129,14 @@ def story_sentences(
 
 
 def feedback_form(log: EventLog, models: Mapping[int, ServedModel], id: str, allowed: str | None) -> FeedbackForm:
-    """Possible answers of a person to a decision, for the feedback form."""
+    """What a person may answer by hand to a decision."""
     row, model = find_decision(log, models, id, allowed)
     event, blueprint = log.decision(model, row.seq), model.blueprint
     return blueprint.loop.feedback_form(learners[blueprint.kind], event.reply, event.ids)
 
 
 def _feedback(model: ServedModel, feedback: dict[str, Any]) -> str:
-    """Short text of the user's feedback."""
+    """What the user did, in a few words."""
     ((field, value),) = feedback.items()
     if field == "default_reward":
         return f"missing feedback counts as a reward of {value:.4g}"
@@ -161,14 +161,14 @@ def duration(seconds: float) -> str:
 
 
 def _follower_text(row: DecisionRow) -> str | None:
-    """Sentence on a decision that was not shown because another model's was."""
+    """What is said of a decision that was never shown because another model's was."""
     if row.beside is None:
         return None
     return "shadow, learned" if row.version is not None else "shadow"
 
 
 def _state(row: DecisionRow, now: float, gone: UndoneVersions, back: Mapping[str, Event]) -> str:
-    """Short state of a decision."""
+    """What became of a decision, in a word or two."""
     if row.status is not None:
         return "rolled back" if row.version is not None and row.version in gone else row.status
     over = now > row.expires_at
@@ -182,7 +182,7 @@ def _state(row: DecisionRow, now: float, gone: UndoneVersions, back: Mapping[str
 
 
 def _open(model: ServedModel, row: DecisionRow, now: float, retracted: bool) -> str:
-    """Sentence on feedback that a decision can still get, or that its window is closed."""
+    """What is still to come for a decision without an answer, or that nothing is."""
     left, silence = row.expires_at - now, model.blueprint.terms.default_reward
     if row.forwarded is False:
         return "It was dropped. Dropped items are not shown, so no feedback is expected."
