@@ -187,11 +187,11 @@ def test_the_share_grows_and_members_stay() -> None:
 def test_other_feedback_on_a_held_out_decision_is_a_conflict() -> None:
     engine, _, clock = opened(CHOOSE | {"holdout": {"share": 1.0}})
     made = engine.decide("m", ask(CHOOSE, unit="u"))["decision"]
-    engine.feedback(made, told(reward=1.0))
+    engine.feedback(made, feedback_body(reward=1.0))
     with pytest.raises(Conflict):
-        engine.feedback(made, told(reward=0.5))
+        engine.feedback(made, feedback_body(reward=0.5))
     with pytest.raises(Conflict):
         engine.retract(made)
     late = engine.decide("m", ask(CHOOSE, unit="u"))["decision"]
     clock[0] += 1e6
-    assert engine.feedback(late, told(reward=1.0)).status == "late"
+    assert engine.feedback(late, feedback_body(reward=1.0)).status == "late"
