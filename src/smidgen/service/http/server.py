@@ -102,7 +102,7 @@ class StartupApp:
         self.direct: FastPath | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection, or the life of the server."""
+        """Handle one connection, or the lifespan of the server."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif self._app is not None:
