@@ -283,26 +283,16 @@ def _output(command: list[str], **more: Any) -> str:
     return done.stdout
 
 
-#: The module of a family: what the compiled core has under its name.
-_MODULE = '''"""Entry points of the core ({name}.cpp); their types stand in the stub; `make core` writes both."""
-
-from smidgen._core import families
-
-globals().update(families["{name}"])
-'''
-
-
 def write_stubs() -> None:
-    """Write the stubs that have changed, and the modules that they describe."""
+    """Write the stubs that have changed; `smidgen._core` makes the modules that they describe."""
     texts = make_stubs()
     for old in HERE.glob("[a-z]*.pyi"):
         if old.stem not in texts:
             old.unlink()
-            old.with_suffix(".py").unlink(missing_ok=True)
     for name, text in texts.items():
-        for place, content in ((HERE / f"{name}.pyi", text), (HERE / f"{name}.py", _MODULE.format(name=name))):
-            if not place.exists() or place.read_text() != content:
-                place.write_text(content)
+        place = HERE / f"{name}.pyi"
+        if not place.exists() or place.read_text() != text:
+            place.write_text(text)
 
 
 def main() -> None:

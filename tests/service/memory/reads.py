@@ -171,6 +171,10 @@ class MemoryReader(MemoryCheckpointReader):
         with self._lock:
             return next((token for token in self._tables.tokens.values() if token.hash == hash), None)
 
+    def stored_bytes(self) -> int:
+        """Nothing is on a disk."""
+        return 0
+
     def close(self) -> None:
         """Nothing is open."""
         return

@@ -164,6 +164,24 @@ class Contributions(Struct, kw_only=True):
     items: list[tuple[str, float]]
 
 
+class FreshStart(Struct, kw_only=True, frozen=True):
+    """A fresh start of a learner: it forgot what it had learned, because its results had become worse.
+
+    Attributes
+    ----------
+    version
+        The model version that the last feedback before it made.
+    reason
+        Why.
+    at
+        When it was (ISO 8601, UTC).
+    """
+
+    version: int
+    reason: str
+    at: str
+
+
 class Story(Struct, kw_only=True):
     """A decision from beginning to end.
 
@@ -200,6 +218,8 @@ class Story(Struct, kw_only=True):
         The `X-Request-Id` header of the request that was decided, or null.
     holdout
         Whether the policy of the holdout decided, not the model.
+    restarts
+        Fresh starts of the learner since the decision, oldest first; null if they cannot be read from its log.
     """
 
     decision: str
@@ -216,6 +236,7 @@ class Story(Struct, kw_only=True):
     contributions: Contributions | None = None
     request_id: str | None = None
     holdout: bool = False
+    restarts: list[FreshStart] | None = []
 
 
 # Examples to teach.

@@ -334,6 +334,10 @@ class StoreReader(LogReader, CheckpointReader, Protocol):
         """The token with this digest."""
         ...
 
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes; snapshots in files and the write-ahead log are not part of it."""
+        ...
+
     def close(self) -> None:
         """Let go of what is open."""
         ...

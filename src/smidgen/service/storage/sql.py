@@ -458,6 +458,10 @@ class SqlStoreReader(SqlCheckpointReader):
         """The states that were published for a learner, newest first."""
 
     @abstractmethod
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of what is open."""
 
