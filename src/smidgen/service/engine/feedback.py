@@ -197,6 +197,11 @@ class Closing(NamedTuple):
     reward: float | None
     settled: bool = False
 
+    @property
+    def type(self) -> str:
+        """The type of its event."""
+        return "settled" if self.settled else "expired"
+
     def reaction(self, loop: Loop) -> ParsedFeedback:
         """The reward as the learner takes it."""
         return loop.default_feedback() if self.reward is None or not self.settled else loop.parse_reward(self.reward)
@@ -249,7 +254,7 @@ class FeedbackBase(CommandHandler):
         self._learners.before_change(model, made.key)
         try:
             reaction = closing.reaction(model.blueprint.loop)
-            body = self._learn_reward(made, id, held, closing.reward, reaction.learn)
+            body = self._learn_reward(made, id, held, closing, reaction.learn)
         except (StorageFailed, Taken, OSError, MemoryError):
             raise
         except Exception as error:  # a guest's learner may refuse in ways of its own, or stop half-way
@@ -287,17 +292,17 @@ class FeedbackBase(CommandHandler):
         return verdict
 
     def _learn_reward(
-        self, made: OpenDecision, id: str, held: CachedLearner, reward: float | None, learn: Any
+        self, made: OpenDecision, id: str, held: CachedLearner, closing: Closing, learn: Any
     ) -> codec.FeedbackBody:
         """Let the learner of a decision take a reward: what its event says of that."""
         model = made.model
         if not model.is_current(made.seq):
-            lesson, places = self._older.teach(made, id, "reward", reward)
+            lesson, places = self._older.teach(made, id, "reward", closing.reward)
             return codec.FeedbackBody({}, serialization.encode(lesson), places)
         group = self._learners.shared_state(model)
         decision, row, more = self._learners.again(model, held, made.decision, made.names)
         places = group.places(decision) if group is not None else None
-        change = LearningEvent("feedback", held.learner.adopt(decision), learn, places, [*made.names, *more])
+        change = LearningEvent(closing.type, held.learner.adopt(decision), learn, places, [*made.names, *more])
         self._learners.learn(model, made.key, held, change)
         return codec.FeedbackBody({}, serialization.encode(learn), places, row=row, names=list(more) or None)
 
@@ -350,10 +355,9 @@ class FeedbackHandler(FeedbackBase):
         then = model.blueprint_at(made.seq)
         if reaction:
             then.loop.check_feedback(then.kind, then.card, reaction)
-        check_report(made.rewards, then.terms, reports, new)
-        if row.feedback_seq is not None and reaction:
-            return self._report_late(name, made, row, given, hashed)
-        if now > row.expires_at:
+        late = now > row.expires_at or (row.feedback_seq is not None and bool(reaction))
+        check_report(made.rewards, then.terms, [] if late else reports, new)
+        if late:
             return self._report_late(name, made, row, given, hashed) if reaction else self._late(name, model)
         every = [*reports, new]
         report = NewReport(name, now, made.key, codec.encode({"feedback": given}), write_reports(every), bool(reaction))
