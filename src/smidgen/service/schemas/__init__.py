@@ -29,6 +29,7 @@ from smidgen.service.schemas.common import (
 from smidgen.service.schemas.decisions import (
     COMMON_FEEDBACK,
     BatchBody,
+    BestAnswer,
     Candidate,
     Compact,
     CompactCandidates,
@@ -124,6 +125,7 @@ __all__ = [
     "Auto",
     "BaseReply",
     "BatchBody",
+    "BestAnswer",
     "BestReply",
     "ByName",
     "Candidate",
