@@ -1,4 +1,4 @@
-"""Several reports on one decision are one lesson: rules, repeats, refusals, undoing, and the sweep at the window's end."""
+"""Several reports on one decision are one lesson: rules, repeats, refusals, undoing, the end of the window."""
 
 from __future__ import annotations
 

@@ -78,15 +78,10 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
         "window_s",
         "reward_range",
         "default_reward",
-<<<<<<< HEAD
         "rewards",
         "knobs",
         "keep_texts",
-=======
-        "knobs",
-        "keep_texts",
         "keep_asked",
->>>>>>> main
         "candidates",
     ):
         if getattr(body, name) is None:
