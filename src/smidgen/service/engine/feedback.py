@@ -2,8 +2,8 @@
 
 `FeedbackHandler.handle` is the path of feedback on a decision, top to bottom: find the decision, parse the answer,
 write the event, teach the learner, then the shadow and challenger of the model (`FollowerTrainer`). `ExpiryHandler` is
-the same path for a decision whose window closed without feedback, in a model with a default reward, or with reports that
-are learned together (`smidgen.service.engine.reports`).
+the same path for a decision whose window closed without feedback, in a model with a default reward, or with reports
+that are learned together (`smidgen.service.engine.reports`).
 """
 
 from __future__ import annotations
