@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen import randomness
+from smidgen import checks, randomness
 from smidgen._core.records import lay_vector, take_vector, vector_cosine
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import CorruptFile, InvalidFeatures
@@ -87,15 +87,13 @@ def _of_array(path: str, given: NDArray[Any]) -> Numbers:
 
 
 def _refuse(path: str, at: int, value: Any) -> None:
-    from smidgen.features.parse import shown
-
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         raise InvalidFeatures(
-            f"{path}[{at}] is {shown(value)}, and the numbers of a vector are finite and within ±3.4e38",
+            f"{path}[{at}] is {checks.shown(value)}, and the numbers of a vector are finite and within ±3.4e38",
             "replace it, or omit the field",
         )
     raise InvalidFeatures(
-        f"{path}[{at}] is {shown(value)}, and {path}[0] is a number",
+        f"{path}[{at}] is {checks.shown(value)}, and {path}[0] is a number",
         "give numbers only (a vector), or strings only (a set of categories)",
     )
 
