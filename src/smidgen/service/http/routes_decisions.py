@@ -62,8 +62,11 @@ async def tell_story(request: Request) -> Response:
     here = grant.here
     id = request.path_params["id"]
     now = here.engine.clock()
-    told = await asyncio.to_thread(story_of, here.log, here.engine.shards, id, grant.only, now)
-    return reply(msgspec.structs.replace(told, contributions=await explain(here, id, grant.only)))
+    engine = here.engine
+    told = await asyncio.to_thread(story_of, here.log, engine.shards, id, grant.only, now, engine.learners.peek)
+    why = await explain(here, id, grant.only)
+    asked = told.asked if told.asked is not None else why.asked
+    return reply(msgspec.structs.replace(told, asked=asked, contributions=why.then, contributions_now=why.now))
 
 
 # Feedback on decisions.
