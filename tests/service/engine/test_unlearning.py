@@ -14,7 +14,7 @@ import pytest
 
 from service import live
 from service.asgi import Caller
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.engine.test_forgetting import clean
 from service.engine.test_shared_state import MODELS, lessons
 from service.forgetting_oracle import LeftOut, Told
@@ -118,7 +118,7 @@ class World:
         if name.partition("-")[0] == "filter" and not reply["forward"]:
             return
         if chance < 0.75:
-            self.engine.feedback(reply["decision"], told(**said))
+            self.engine.feedback(reply["decision"], feedback_body(**said))
         self.made.setdefault(name, []).append((key, reply["decision"], said))
 
     def step(self, *, undo: bool = True) -> None:
@@ -131,7 +131,7 @@ class World:
                 self.ask(name, key)
             elif chance < 0.9:
                 _, decision, said = rng.choice(self.made[name])
-                self.engine.feedback(decision, told(**said))
+                self.engine.feedback(decision, feedback_body(**said))
             elif chance < 0.92:
                 self.engine.retract(rng.choice(self.made[name])[1])
             elif chance < 0.93:
@@ -237,11 +237,12 @@ def family(world: World) -> None:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
 def test_others_are_as_if_the_person_had_never_been(tmp_path: Path, kind: str, seed: int) -> None:
     world = World(tmp_path / "data", seed, CROWDED if kind == "crowded" else MODELS)
-    for _ in range(300 if kind == "alone" else 200):
+    long = seed > 0  # by night
+    for _ in range((300 if kind == "alone" else 200) if long else 120):
         world.step()
     if kind != "alone":
         family(world)
-    for _ in range(0 if kind == "alone" else 150):
+    for _ in range(0 if kind == "alone" else 150 if long else 90):
         world.step()
     if kind == "promoted twice":
         world.engine.promote("rival")

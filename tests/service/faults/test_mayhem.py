@@ -21,7 +21,7 @@ from smidgen.testing import check_store
 
 #: What happens in the normal tests; the nightly ones draw from the same.
 SOME = Counter(
-    end_connections=6, tear=5, kill_worker=4, kill_owner=2, stop_database=2, cut=2, pause_owner=1, kill_machine=1
+    end_connections=3, tear=2, kill_worker=2, kill_owner=1, stop_database=1, cut=1, pause_owner=1, kill_machine=1
 )
 
 
@@ -52,7 +52,7 @@ def played(cluster: Cluster, seed: int, faults: list[str]) -> Mayhem:
 def test_some_of_everything(own: Cluster) -> None:
     play = played(own, 1, list(SOME.elements()))
     assert play.faults == SOME
-    assert sum(play.faults.values()) >= 20
+    assert set(play.faults) == set(Mayhem.FAULTS)
     assert play.longest_ownerless < 10 * LEASE_S  # how soon it is on an idle machine is told in the guide
 
 
@@ -140,8 +140,8 @@ def test_the_log_of_the_database_is_synced_before_the_answer(own: Cluster, fsync
         answered = 0
         for _ in range(10):
             made = line("POST", "/v1/models/m/decisions", {"features": {"a": 1.0}})
-            told = line("POST", f"/v1/decisions/{made.body['decision']}/feedback", {"correct": True})
-            answered += (made.status == 201) + (told.status == 200)
+            reply = line("POST", f"/v1/decisions/{made.body['decision']}/feedback", {"correct": True})
+            answered += (made.status == 201) + (reply.status == 200)
         tracing.terminate()
         tracing.communicate(timeout=20)
     synced = len(re.findall(r"(?:fsync|fdatasync)\(\d+<[^>]*pg_wal[^>]*>\)\s+= 0", out.read_text()))
