@@ -36,6 +36,7 @@ COSINES, DIRECTIONS = 100, 4096
 BOOK, LEADER, ANSWERS, NEXT, GAINS, LATE, RING = 511, 0, 1, 2, 6, 10, 11
 #: So many fresh starts are remembered, the latest.
 REMEMBERED = 16
+_HINT = "give what Learner.save wrote"
 #: Columns in use up to which matrices are full.
 LARGE = 256
 
@@ -58,10 +59,13 @@ class Restart(NamedTuple):
         How many rewards had been learnt.
     reason
         Why.
+    decision
+        The number of the decision whose answer was the last before it; 0 if it is not known.
     """
 
     round: int
     reason: str
+    decision: int = 0
 
 
 #: Answers to decisions further back than this are not counted, and no more of them wait.
@@ -75,7 +79,7 @@ class Book:
 
     def __init__(self) -> None:
         self.numbers: FloatArray = np.zeros(BOOK)
-        self._restarts: list[int] = []
+        self._restarts: list[tuple[int, int]] = []
         self._newest, self._hold, self._counted = 0, 0, 0
         self._waiting: list[tuple[int, float]] = []  # a heap of decisions and rewards
 
@@ -87,7 +91,7 @@ class Book:
     @property
     def restarts(self) -> list[Restart]:
         """The latest fresh starts."""
-        return [Restart(at, "rewards fell") for at in self._restarts]
+        return [Restart(at, "rewards fell", number) for at, number in self._restarts]
 
     def is_next(self, number: int) -> bool:
         """True if an answer counts at once: it is newer than all before, and none has been late."""
@@ -123,11 +127,11 @@ class Book:
             fallen = self.count(worth) or fallen
         return fallen
 
-    def start_again(self, now: int) -> None:
-        """Forget the rewards and who was ahead, and remember the fresh start."""
+    def start_again(self, now: int, number: int) -> None:
+        """Forget the rewards and who was ahead, and remember the fresh start, after so many rewards, by a decision."""
         self.numbers = np.zeros(BOOK)
         self.numbers[LATE] = float(self._hold > 0)
-        self._restarts = [*self._restarts, now][-REMEMBERED:]
+        self._restarts = [*self._restarts, (now, number)][-REMEMBERED:]
         self._counted, self._waiting = self._newest, []  # what was decided before says nothing of the new models
 
     def copy(self) -> Book:
@@ -142,7 +146,7 @@ class Book:
         waiting = sorted(self._waiting)
         return {
             "book": self.numbers,
-            "restarts": np.array(self._restarts, np.int64),
+            "restarts": np.array([(at, -number) for at, number in self._restarts], np.int64).ravel(),
             "turns": np.array([self._newest, self._hold, self._counted], np.int64),
             "waiting": np.array([number for number, _ in waiting], np.int64),
             "waiting_rewards": np.array([reward for _, reward in waiting], np.float64),
@@ -160,14 +164,17 @@ class Book:
         )
         waits, turns = len(arrays["waiting"]), arrays["turns"]
         sound = sound and waits == len(arrays["waiting_rewards"]) and waits <= FURTHEST and 0 <= turns[1] <= FURTHEST
-        if not sound or not 0.0 <= book[NEXT] < BOOK - RING or book[NEXT] % 1.0 or len(starts) > REMEMBERED:
-            raise InvalidRecord("the book of the bank is not one", "give what Learner.save wrote")
+        if len(starts) % 2 or (starts[::2] < 1).any() or (starts[1::2] > 0).any():  # rounds, and decisions below zero
+            raise InvalidRecord("its fresh starts have another layout than this version writes", _HINT)
+        if not sound or not 0.0 <= book[NEXT] < BOOK - RING or book[NEXT] % 1.0 or len(starts) > 2 * REMEMBERED:
+            raise InvalidRecord("the book of the bank is not one", _HINT)
 
     KEYS = ("book", "restarts", "turns", "waiting", "waiting_rewards")
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over saved arrays."""
-        self.numbers, self._restarts = arrays["book"], arrays["restarts"].tolist()
+        self.numbers = arrays["book"]
+        self._restarts = [(at, -number) for at, number in arrays["restarts"].reshape(-1, 2).tolist()]
         self._newest, self._hold, self._counted = arrays["turns"].tolist()
         self._waiting = list(zip(arrays["waiting"].tolist(), arrays["waiting_rewards"].tolist(), strict=True))
 

@@ -31,7 +31,7 @@ from smidgen.features.state import Carried
 from smidgen.history import History
 from smidgen.knobs import Best
 from smidgen.learners import saving
-from smidgen.learners.bank import curvature_name
+from smidgen.learners.bank import Restart, curvature_name
 from smidgen.learners.base import Learner, State, load_state, register
 from smidgen.learners.card import Card, Loop
 from smidgen.learners.choose.base import RewardLearner
@@ -698,6 +698,11 @@ def takes_records(learner: Learner) -> bool:
 def unwrap(learner: Learner) -> Learner:
     """The learner that reads the rows: behind a vectorizer, or the learner itself."""
     return learner.learner if isinstance(learner, Pipeline) else learner
+
+
+def restarts_of(learner: Learner) -> list[Restart]:
+    """The latest fresh starts of a learner, also behind a vectorizer; none if it has no change detection."""
+    return list(getattr(unwrap(learner), "restarts", ()))
 
 
 def as_row_decision(learner: Learner, decision: Decision) -> Decision:

@@ -210,7 +210,7 @@ class ChoiceBank(RewardLearner):
 
     @property
     def restarts(self) -> list[Restart]:
-        """The latest fresh starts, as (round, reason)."""
+        """The latest fresh starts, as (round, reason, decision)."""
         return self._book.restarts
 
     @property
@@ -259,10 +259,10 @@ class ChoiceBank(RewardLearner):
             book.take_turn(number)
         fallen = why == ALARM or (number is not None and not counts and book.count_late(number, reward))
         if fallen:
-            self._start_again()
+            self._start_again(number or 0)
 
-    def _start_again(self) -> None:
-        self._book.start_again(int(self._numbers[ROUNDS]))
+    def _start_again(self, number: int) -> None:
+        self._book.start_again(int(self._numbers[ROUNDS]), number)
         self._begin()
 
     def _grow(self, why: int, given: CandidateArrays, row: int) -> None:
@@ -329,7 +329,7 @@ class ChoiceBank(RewardLearner):
             if t:
                 self._book.take_turn(first + t - 1)
             if why == ALARM:
-                self._start_again()
+                self._start_again(first + t - 1)
             elif t < T and why < 0:
                 refuse(why)
             elif t < T:

@@ -143,7 +143,7 @@ class LabelBank(LabelLearner):
 
     @property
     def restarts(self) -> list[Restart]:
-        """The latest fresh starts, as (round, reason)."""
+        """The latest fresh starts, as (round, reason, decision)."""
         return self._book.restarts
 
     @property
@@ -213,7 +213,7 @@ class LabelBank(LabelLearner):
         else:
             fallen = book.count_late(number, reward)
         if fallen:
-            book.start_again(self.rounds + 1)
+            book.start_again(self.rounds + 1, number)
             self._begin()
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:

@@ -19,7 +19,7 @@ from smidgen.service.loops import features
 from smidgen.service.schemas import ModelBody, Of
 
 #: Settings of a champion that whoever stands beside it has too: they change together.
-SHARED = ("window_s", "reward_range", "default_reward", "labels", "text")
+SHARED = ("window_s", "reward_range", "default_reward", "rewards", "labels", "text")
 #: Settings of a champion alone.
 CHAMPIONS_OWN = ("holdout",)
 #: What may be amended of one who stands beside another.
@@ -73,7 +73,16 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
         params.setdefault("n_classes", made.settings["n_classes"])
     if body.features is None and not rows:
         changes["features"] = made.body.features
-    for name in ("labels", "window_s", "reward_range", "default_reward", "knobs", "keep_texts", "candidates"):
+    for name in (
+        "labels",
+        "window_s",
+        "reward_range",
+        "default_reward",
+        "rewards",
+        "knobs",
+        "keep_texts",
+        "candidates",
+    ):
         if getattr(body, name) is None:
             changes[name] = getattr(made.body, name)
     if body.knobs is not None and made.body.knobs is not None:  # an object has no order: points have the champion's
@@ -130,7 +139,7 @@ def _refuse_incompatible(body: ModelBody, blueprint: Blueprint, champion: Served
     made, now = LiveSettings.of(body), theirs.terms
     facts += [
         (name, getattr(made, name), getattr(now, name))
-        for name in ("window_s", "reward_range", "default_reward")
+        for name in ("window_s", "reward_range", "default_reward", "rewards")
         if getattr(made, name) != getattr(LiveSettings.of(champion.origin.body), name)
     ]
     for what, given, wanted in facts:

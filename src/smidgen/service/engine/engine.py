@@ -767,4 +767,4 @@ class Engine(Maintenance):
 
     def story(self, name: str, allowed: str | None = None) -> Story:
         """A decision from beginning to end."""
-        return story_of(self.events, self.shards, name, allowed, self.clock())
+        return story_of(self.events, self.shards, name, allowed, self.clock(), self.learners.peek)

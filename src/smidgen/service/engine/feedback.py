@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import structs
 
@@ -13,15 +13,35 @@ from smidgen.errors import NotTeachable, SmidgenError
 from smidgen.features.state import Carried, Places
 from smidgen.service.engine.context import CommandHandler, EngineContext
 from smidgen.service.engine.learner_cache import CachedLearner, OpenDecision
+from smidgen.service.engine.live_settings import FIRST
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import LearningEvent, restored_version
+from smidgen.service.engine.reports import (
+    Report,
+    check_report,
+    combined_reward,
+    has_rewards,
+    is_complete,
+    is_repeat,
+    read_reports,
+    write_reports,
+)
 from smidgen.service.engine.stories import refuse_follower, unknown_decision
-from smidgen.service.errors import Conflict, StorageFailed, Taken
+from smidgen.service.errors import Conflict, Impossible, StorageFailed, Taken
 from smidgen.service.log import codec
+from smidgen.service.loops.base import Loop, ParsedFeedback
 from smidgen.service.loops.evaluator import TrainingSignal
-from smidgen.service.schemas import FeedbackBody, FeedbackReply, ShownReply, digest
+from smidgen.service.schemas import FeedbackBody, FeedbackReply, ShownReply, digest, reaction_of
 from smidgen.service.storage.crash_points import crash_point
-from smidgen.service.storage.records import DecisionRow, NewExpiry, NewFeedback, WriteStatus, classify_repeat
+from smidgen.service.storage.records import (
+    DecisionRow,
+    NewExpiry,
+    NewFeedback,
+    NewReport,
+    WriteResult,
+    WriteStatus,
+    classify_repeat,
+)
 
 # Feedback on decisions of earlier settings: the model that decides now did not make them, and is taught them.
 
@@ -164,6 +184,24 @@ class FollowerTrainer(CommandHandler):
         return told.decision, told.names
 
 
+#: So much is kept of what a learner said when it refused.
+LONGEST = 500
+#: In the place of the digest of feedback, where there was none.
+_SILENT = bytes(16)
+
+
+class Closing(NamedTuple):
+    """The reward that closes a decision, the field of its event that says so, and whether reports come to it."""
+
+    field: str
+    reward: float | None
+    settled: bool = False
+
+    def reaction(self, loop: Loop) -> ParsedFeedback:
+        """The reward as the learner takes it."""
+        return loop.default_feedback() if self.reward is None or not self.settled else loop.parse_reward(self.reward)
+
+
 class FeedbackBase(CommandHandler):
     """Base of handlers that learn the outcome of a decision, in its model and in the model's followers.
 
@@ -180,6 +218,94 @@ class FeedbackBase(CommandHandler):
         self._older = FeedbackBeforePromotion(whole)
         self._followers = passing_on
 
+    def _open_decision(self, model: ServedModel, row: DecisionRow) -> OpenDecision:
+        """The decision of a row, read from the log."""
+        told = self._log.decision(model, row.seq)
+        return OpenDecision(
+            model,
+            row.seq,
+            told.key,
+            row.expires_at,
+            told.decision,
+            told.ids,
+            names=told.names,
+            holdout=told.holdout,
+            rewards=told.rewards,
+        )
+
+    def _close(self, made: OpenDecision, id: str, closing: Closing, *, strict: bool = False) -> WriteResult:
+        """Close a decision with a reward that no single feedback gave, as an event of the log.
+
+        What the learner refuses is written too: the decision is closed, in its turn, and not tried again. With
+        ``strict`` the refusal is raised instead.
+        """
+        model, said = made.model, {closing.field: closing.reward}
+        if made.holdout:
+            reaction = closing.reaction(model.blueprint.loop)
+            unlearned = codec.encode(codec.FeedbackBody(said, serialization.encode(None)))
+            return self._write_closing(made, id, closing, unlearned, reaction, refused=True)
+        held = self._learners.get(model, made.key)
+        self._learners.shared_state(model)
+        self._learners.before_change(model, made.key)
+        try:
+            reaction = closing.reaction(model.blueprint.loop)
+            body = self._learn_reward(made, id, held, closing.reward, reaction.learn)
+        except (StorageFailed, Taken, OSError, MemoryError):
+            raise
+        except Exception as error:  # a guest's learner may refuse in ways of its own, or stop half-way
+            if strict:
+                raise
+            _log.warning("the decision %s was closed and not learned: %s", id, error)
+            problem = error.problem if isinstance(error, SmidgenError) else repr(error)
+            if not isinstance(error, SmidgenError):
+                self._learners.evict(model, made.key)
+            refusal = codec.encode(codec.FeedbackBody(said, serialization.encode(None), problem=problem[:LONGEST]))
+            return self._write_closing(made, id, closing, refusal, None, refused=True)
+        verdict = self._write_closing(made, id, closing, codec.encode(structs.replace(body, feedback=said)), reaction)
+        if verdict.status == "learnt" and verdict.seq is not None:
+            self._learners.after_change(model, made.key, held, verdict.seq)
+            crash_point("silence-learnt")
+            self._followers.train(made, id, "reward", closing.reward, _SILENT, self._clock())
+        else:
+            self._learners.evict(model, made.key)
+        return verdict
+
+    def _write_closing(
+        self,
+        made: OpenDecision,
+        id: str,
+        closing: Closing,
+        body: bytes,
+        reaction: ParsedFeedback | None,
+        *,
+        refused: bool = False,
+    ) -> WriteResult:
+        measure, position = (None, None) if reaction is None else (reaction.measure, reaction.position)
+        row = NewExpiry(id, self._clock(), made.key, measure, position, body, refused, closing.settled)
+        (verdict,) = self._store.write_expiries(made.model.shard, [row])
+        self._open_decisions.drop(id)
+        return verdict
+
+    def _learn_reward(
+        self, made: OpenDecision, id: str, held: CachedLearner, reward: float | None, learn: Any
+    ) -> codec.FeedbackBody:
+        """Let the learner of a decision take a reward: what its event says of that."""
+        model = made.model
+        if not model.is_current(made.seq):
+            lesson, places = self._older.teach(made, id, "reward", reward)
+            return codec.FeedbackBody({}, serialization.encode(lesson), places)
+        group = self._learners.shared_state(model)
+        decision, row, more = self._learners.again(model, held, made.decision, made.names)
+        places = group.places(decision) if group is not None else None
+        change = LearningEvent("feedback", held.learner.adopt(decision), learn, places, [*made.names, *more])
+        self._learners.learn(model, made.key, held, change)
+        return codec.FeedbackBody({}, serialization.encode(learn), places, row=row, names=list(more) or None)
+
+    def _settle(self, made: OpenDecision, id: str, reports: list[Report], *, strict: bool = False) -> WriteResult:
+        """Learn the one reward that the reports on a decision come to."""
+        reward = combined_reward(made.rewards, made.model.blueprint.terms, reports)
+        return self._close(made, id, Closing("reward", reward, settled=True), strict=strict)
+
 
 # Feedback on decisions: learnt once, in time, if it is possible.
 
@@ -193,37 +319,80 @@ class FeedbackHandler(FeedbackBase):
         if made is not None and self._models.acquire(made.model):
             made = self._open_decisions.get(name)  # others may have changed its past
         given, known_open = body.given(), None if made is None else made.expires_at
-        hashed = digest(given)
+        hashed, reaction = digest(given), reaction_of(given)
         if made is None:
             row, model = self._models.find(self._log, name, allowed)
             refuse_follower(name, row.beside)
-            if row.feedback_seq is not None and (known := classify_repeat(row, hashed)) is not None:
+            closed = row.feedback_seq is not None and row.reports is None and bool(reaction)
+            if closed and (known := classify_repeat(row, hashed)) is not None:
                 return _to_reply(name, known, model.version, model)
-            told = self._log.decision(model, row.seq)
-            made = OpenDecision(
-                model,
-                row.seq,
-                told.key,
-                row.expires_at,
-                told.decision,
-                told.ids,
-                names=told.names,
-                holdout=told.holdout,
-            )
+            made = self._open_decision(model, row)
         elif not made.model.is_visible_to(allowed):
             raise unknown_decision(name)
         refuse_follower(name, made.beside)
+        if not given:
+            raise Impossible("the feedback is empty", made.model.blueprint.loop.accepted_feedback())
+        if made.rewards != FIRST or not reaction:
+            return self._report(name, made, given, hashed)
         if made.holdout:
             return self._record(name, made, given, hashed, known_open)
         return self._learn(name, made, given, hashed, known_open)
+
+    def _report(self, name: str, made: OpenDecision, given: dict[str, Any], hashed: bytes) -> FeedbackReply:
+        """Record a report, and learn what all of them come to if nothing more is to come."""
+        model, now, reaction = made.model, self._clock(), reaction_of(given)
+        row = self._store.decision(name)
+        if row is None:
+            raise unknown_decision(name)
+        reports, new = read_reports(row.reports), Report(hashed, now, given)
+        if is_repeat(reports, new) or (reaction and self._counts_again(made, name, row)):
+            return _to_reply(name, "duplicate", model.version, model)
+        then = model.blueprint_at(made.seq)
+        if reaction:
+            then.loop.check_feedback(then.kind, then.card, reaction)
+        check_report(made.rewards, then.terms, reports, new)
+        if row.feedback_seq is not None and reaction:
+            return self._report_late(name, made, row, given, hashed)
+        if now > row.expires_at:
+            return self._report_late(name, made, row, given, hashed) if reaction else self._late(name, model)
+        every = [*reports, new]
+        report = NewReport(name, now, made.key, codec.encode({"feedback": given}), write_reports(every), bool(reaction))
+        verdict = self._store.write_report(model.shard, report)
+        if row.feedback_seq is None and has_rewards(every) and is_complete(made.rewards, every):
+            verdict = self._settle(made, name, every, strict=True)
+        status: WriteStatus = "learnt" if verdict.status == "learnt" else "recorded"
+        return _to_reply(name, status, verdict.version, model)
+
+    def _counts_again(self, made: OpenDecision, name: str, row: DecisionRow) -> bool:
+        """Check whether the decision was learned, retracted, and counts again since a rollback undid the retraction."""
+        if made.holdout or row.feedback_seq is not None or not made.model.is_current(made.seq):
+            return False
+        learnt = self._learners.get(made.model, made.key).learner._learnt
+        return made.decision.number in learnt and restored_version(self._store, row.shard, name) is not None
+
+    def _report_late(
+        self, name: str, made: OpenDecision, row: DecisionRow, given: dict[str, Any], hashed: bytes
+    ) -> FeedbackReply:
+        """Write the first report that comes too late; of others only the status is returned."""
+        if row.late_hash is not None or row.feedback_hash is not None:
+            return self._late(name, made.model)
+        body = codec.encode(codec.FeedbackBody(given, serialization.encode(None)))
+        late = NewFeedback(name, self._clock(), made.key, hashed, None, None, body)
+        (verdict,) = self._store.write_feedback(made.model.shard, [late])
+        self._open_decisions.drop(name)
+        return _to_reply(name, verdict.status, verdict.version, made.model)
+
+    def _late(self, name: str, model: ServedModel) -> FeedbackReply:
+        return _to_reply(name, "late", model.version, model)
 
     def _record(
         self, name: str, made: OpenDecision, given: dict[str, Any], hashed: bytes, known_open: float | None
     ) -> FeedbackReply:
         """Record feedback on a decision of the holdout: it is measured, and no learner learns from it."""
         model, then = made.model, made.model.blueprint_at(made.seq)
-        reaction = then.loop.parse_feedback(then.reader(then.learner(made.key)), made.decision, made.ids, given)
-        content = codec.FeedbackBody(then.loop.loggable_feedback(given, reaction), serialization.encode(None))
+        own = reaction_of(given)
+        reaction = then.loop.parse_feedback(then.reader(then.learner(made.key)), made.decision, made.ids, own)
+        content = codec.FeedbackBody(_loggable(then.loop, given, reaction), serialization.encode(None))
         row = NewFeedback(
             name,
             self._clock(),
@@ -258,12 +427,12 @@ class FeedbackHandler(FeedbackBase):
             and restored_version(self._store, model.shard, name) is not None
         ):
             return _to_reply(name, "duplicate", model.version, model)
-        blueprint = model.blueprint
-        reaction = blueprint.loop.parse_feedback(blueprint.reader(held.learner), made.decision, made.ids, given)
+        blueprint, own = model.blueprint, reaction_of(given)
+        reaction = blueprint.loop.parse_feedback(blueprint.reader(held.learner), made.decision, made.ids, own)
         group = self._learners.shared_state(model)
         decision, encoded, more = self._learners.again(model, held, made.decision, made.names)
         places = group.places(decision) if group is not None else None
-        kept, learn = blueprint.loop.loggable_feedback(given, reaction), serialization.encode(reaction.learn)
+        kept, learn = _loggable(blueprint.loop, given, reaction), serialization.encode(reaction.learn)
         content = codec.encode(codec.FeedbackBody(kept, learn, places, row=encoded, names=list(more) or None))
         row = NewFeedback(name, self._clock(), key, hashed, reaction.measure, reaction.position, content, known_open)
         (verdict,) = self._store.write_feedback(model.shard, [row])
@@ -273,7 +442,7 @@ class FeedbackHandler(FeedbackBase):
             self._learners.learn(model, key, held, change)  # a refusal undoes what was written
             self._learners.after_change(model, key, held, verdict.seq)
             crash_point("learnt")
-            ((field, value),) = given.items()
+            ((field, value),) = own.items()
             self._followers.train(made, name, field, value, hashed, row.at)
         self._open_decisions.drop(name)
         return _to_reply(name, verdict.status, verdict.version, model)
@@ -283,11 +452,12 @@ class FeedbackHandler(FeedbackBase):
     ) -> FeedbackReply:
         """Learn feedback on a decision that earlier settings of the model made (before a promotion)."""
         model, key, now, then = made.model, made.key, self._clock(), made.model.blueprint_at(made.seq)
-        reaction = then.loop.parse_feedback(then.reader(then.learner(key)), made.decision, made.ids, given)
-        ((field, value),) = given.items()
+        own = reaction_of(given)
+        reaction = then.loop.parse_feedback(then.reader(then.learner(key)), made.decision, made.ids, own)
+        ((field, value),) = own.items()
         late = now > made.expires_at
         learn, places = (reaction.learn, None) if late else self._older.teach(made, name, field, value)
-        kept = then.loop.loggable_feedback(given, reaction)
+        kept = _loggable(then.loop, given, reaction)
         content = codec.encode(codec.FeedbackBody(kept, serialization.encode(learn), places))
         row = NewFeedback(name, now, key, hashed, reaction.measure, reaction.position, content)
         (verdict,) = self._store.write_feedback(model.shard, [row])
@@ -298,6 +468,12 @@ class FeedbackHandler(FeedbackBase):
             self._learners.evict(model, key)
         self._open_decisions.drop(name)
         return _to_reply(name, verdict.status, verdict.version, model)
+
+
+def _loggable(loop: Loop, given: dict[str, Any], reaction: ParsedFeedback) -> dict[str, Any]:
+    """What the log keeps of feedback: what the loop keeps of its own field, and what every loop has."""
+    own = reaction_of(given)
+    return loop.loggable_feedback(own, reaction) | {name: given[name] for name in given if name not in own}
 
 
 def _to_reply(name: str, status: WriteStatus, version: int, model: ServedModel) -> FeedbackReply:
@@ -315,10 +491,6 @@ def _to_reply(name: str, status: WriteStatus, version: int, model: ServedModel) 
 
 #: How long others leave silence to the owner of a shard, in seconds.
 PATIENCE_S = 0.5
-#: So much is kept of what a learner said when it refused.
-LONGEST = 500
-#: In the place of the digest of feedback, where there was none.
-_SILENT = bytes(16)
 
 
 class ExpiryHandler(FeedbackBase):
@@ -340,63 +512,16 @@ class ExpiryHandler(FeedbackBase):
             self._learners.unpin()
 
     def handle(self, row: DecisionRow) -> None:
-        """Learn what silence is worth, as an event of the log.
-
-        What the learner refuses is written too: the decision is closed, in its turn, and not tried again.
-        """
+        """Learn what silence is worth, or what was reported, as an event of the log."""
         model = self._models.by_shard[row.shard]
         self._models.acquire(model)
-        if self._store.shared and ((now := self._store.decision(row.id)) is None or not now.is_due):
-            return  # others have learnt it, or answered it, or erased it
-        told, worth = self._log.decision(model, row.seq), model.blueprint.terms.default_reward
-        made = OpenDecision(model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names)
-        said = {"default_reward": worth}
-        if told.holdout:
-            reaction = model.blueprint.loop.default_feedback()
-            unlearned = codec.encode(codec.FeedbackBody(said, serialization.encode(None)))
-            measure, position = reaction.measure, reaction.position
-            closed = NewExpiry(row.id, self._clock(), told.key, measure, position, unlearned, refused=True)
-            self._store.write_expiries(row.shard, [closed])
-            self._open_decisions.drop(row.id)
-            return
-        held = self._learners.get(model, told.key)
-        self._learners.shared_state(model)
-        self._learners.before_change(model, told.key)
-        try:
-            body = self._learn(made, row.id, held)
-        except (StorageFailed, Taken, OSError, MemoryError):
-            raise
-        except Exception as error:  # a guest's learner may refuse in ways of its own, or stop half-way
-            _log.warning("the expired decision %s was not learned: %s", row.id, error)
-            problem = error.problem if isinstance(error, SmidgenError) else repr(error)
-            if not isinstance(error, SmidgenError):
-                self._learners.evict(model, told.key)
-            refusal = codec.encode(codec.FeedbackBody(said, serialization.encode(None), problem=problem[:LONGEST]))
-            closed = NewExpiry(row.id, self._clock(), told.key, None, None, refusal, refused=True)
-            self._store.write_expiries(row.shard, [closed])
-            self._open_decisions.drop(row.id)
-            return
-        reaction = model.blueprint.loop.default_feedback()
-        content = codec.encode(structs.replace(body, feedback=said))
-        expiry = NewExpiry(row.id, self._clock(), told.key, reaction.measure, reaction.position, content)
-        (verdict,) = self._store.write_expiries(row.shard, [expiry])
-        if verdict.status == "learnt" and verdict.seq is not None:
-            self._learners.after_change(model, told.key, held, verdict.seq)
-            crash_point("silence-learnt")
-            self._followers.train(made, row.id, "reward", worth, _SILENT, expiry.at)
+        if self._store.shared:
+            now = self._store.decision(row.id)
+            if now is None or not now.is_due:
+                return  # others have learnt it, or answered it, or erased it
+            row = now
+        made = self._open_decision(model, row)
+        if row.reported:
+            self._settle(made, row.id, read_reports(row.reports))
         else:
-            self._learners.evict(model, told.key)
-        self._open_decisions.drop(row.id)
-
-    def _learn(self, made: OpenDecision, id: str, held: CachedLearner) -> codec.FeedbackBody:
-        """Let the learner of a decision take its silence: what its event says of that."""
-        model = made.model
-        if not model.is_current(made.seq):
-            learn, places = self._older.teach(made, id, "reward", model.blueprint.terms.default_reward)
-            return codec.FeedbackBody({}, serialization.encode(learn), places)
-        learn, group = model.blueprint.loop.default_feedback().learn, self._learners.shared_state(model)
-        decision, row, more = self._learners.again(model, held, made.decision, made.names)
-        places = group.places(decision) if group is not None else None
-        change = LearningEvent("expired", held.learner.adopt(decision), learn, places, [*made.names, *more])
-        self._learners.learn(model, made.key, held, change)
-        return codec.FeedbackBody({}, serialization.encode(learn), places, row=row, names=list(more) or None)
+            self._close(made, row.id, Closing("default_reward", model.blueprint.terms.default_reward))

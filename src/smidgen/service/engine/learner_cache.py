@@ -7,7 +7,6 @@ Nothing that takes back, erases or puts other settings in force may lie between:
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -25,25 +24,26 @@ from smidgen.learners import Learner
 from smidgen.learners.pipeline import Pipeline, vectorizer_of
 from smidgen.serialization import same
 from smidgen.service.engine import recovery
+from smidgen.service.engine.live_settings import FIRST
 from smidgen.service.engine.model import ServedModel
-from smidgen.service.engine.recovery import initial_learner, latest_usable_snapshot
 from smidgen.service.engine.replay import (
     LearningEvent,
     UndoneVersions,
     apply_event,
     as_learner_input,
-    find_key_start,
-    read_undone,
     replay,
     start_learner,
 )
 from smidgen.service.engine.shared_state import NONE, SharedKeyState, fold
 from smidgen.service.engine.undo import UndoStack
-from smidgen.service.log.events import Event
+from smidgen.service.log.events import ANSWERED, Event
+from smidgen.service.schemas import Rewards
 from smidgen.service.storage.protocol import LearnerStore
 
 #: Events that learners and groups can take one after the other; whoever meets another kind reads all of it anew.
-ORDINARY = frozenset({"created", "decision", "feedback", "expired", "taught", "shown", "held_out", "recorded"})
+ORDINARY = frozenset(
+    {"created", "decision", "taught", "shown", "held_out", "reported", "withdrawn", *ANSWERED, "recorded"}
+)
 #: Further behind than this, it is quicker to read a group anew.
 FAR = 20_000
 _NOTHING = UndoneVersions()
@@ -221,6 +221,11 @@ class LearnerCache:
         if self._over_limit:
             self._shrink()
         return held
+
+    def peek(self, model: ServedModel, key: str | None) -> Learner | None:
+        """The learner in memory, perhaps behind what others wrote, or None; changes nothing, and any thread may ask."""
+        held = self._plain.get(model.shard) if key is None else self._keyed.get((model.shard, key))
+        return None if held is None else held.learner
 
     def begin_command(self) -> None:
         """Pin every keyed learner that is used from now on, until `end_command`."""
@@ -431,16 +436,7 @@ class LearnerCache:
 
     def _recover(self, model: ServedModel, key: str | None, upto: int | None = None) -> CachedLearner:
         """A learner as its log has it, or as it was after an event."""
-        gone, first = read_undone(self._store, model.shard), model.origin
-        found, start = latest_usable_snapshot(self._store, model, key, gone, upto), None
-        learner, seq, fresh = (*found, False) if found is not None else initial_learner(self._store, model, key)
-        if fresh and key is not None and first.shared_start is not None:
-            start = find_key_start(self._store.events_of_key(model.shard, key), gone.restarts_key)
-        changes = self._store.changes(model.shard, seq, key)
-        if upto is not None:
-            changes = itertools.takewhile(lambda change: change[0].seq <= upto, changes)
-        learner, last = replay(learner, changes, gone, key, start)
-        seq = max(seq, last)
+        learner, seq, start = recovery.recover_learner(self._store, model, key, upto)
         learner.reserve(self._store.last_number(model.shard, key))
         if learner.guarded:
             model.scaled[key] = learner.guarded
@@ -529,6 +525,8 @@ class OpenDecision(NamedTuple):
         Names of columns that its event tells.
     holdout
         Whether the policy of the holdout decided.
+    rewards
+        How several reports on it become one reward.
     """
 
     model: ServedModel
@@ -540,6 +538,7 @@ class OpenDecision(NamedTuple):
     beside: str | None = None
     names: Carried = ()
     holdout: bool = False
+    rewards: Rewards = FIRST
 
 
 class OpenDecisions:

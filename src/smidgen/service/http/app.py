@@ -41,6 +41,7 @@ from smidgen.service.http.telemetry import REQUEST_ID, UNMATCHED, RequestObserve
 from smidgen.service.http.tracing import TRACEPARENT, Tracing
 from smidgen.service.http.webhooks import Webhooks, check_webhook
 from smidgen.service.http.workers import publish_status
+from smidgen.service.monitoring.health import Health
 from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
 
@@ -190,6 +191,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         here = Service(
             options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock), observer, metrics
         )
+        here.health = Health(engine.learners.peek)
         app.state.service, app.state.direct = here, FastPath(here, holding, gate)
         if engine.leases is not None:
             engine.leases.start(writer.take_over)

@@ -62,7 +62,8 @@ async def tell_story(request: Request) -> Response:
     here = grant.here
     id = request.path_params["id"]
     now = here.engine.clock()
-    told = await asyncio.to_thread(story_of, here.log, here.engine.shards, id, grant.only, now)
+    engine = here.engine
+    told = await asyncio.to_thread(story_of, here.log, engine.shards, id, grant.only, now, engine.learners.peek)
     return reply(msgspec.structs.replace(told, contributions=await explain(here, id, grant.only)))
 
 

@@ -55,6 +55,7 @@ Code = Literal[
     "contradiction",
     "few_per_key",
     "drift",
+    "restarted",
     "constant_is_better",
     "sample_ratio",
     "worse_than_holdout",
