@@ -86,6 +86,7 @@ def story_of(
         retracted_at=stamp(back.at) if back is not None else None,
         request_id=(event.shared or {}).get("request"),
         holdout=bool(row.holdout),
+        price=event.decision.price,
         restarts=None
         if restarts is None
         else [

@@ -36,10 +36,13 @@ class Candidate(Message):
     features
         Its features: a record (an object), or numbers in the order of the model's `features`. Left out: the id
         is all that is known.
+    costs
+        Choose models with a budget: what it costs, by currency, if that is known before the choice.
     """
 
     id: AnyId
     features: Numbers | Record | None = None
+    costs: Costs | None = None
 
 
 class Variant(Candidate, kw_only=True):
@@ -220,6 +223,8 @@ class Story(Struct, kw_only=True):
         Whether the policy of the holdout decided, not the model.
     restarts
         Fresh starts of the learner since the decision, oldest first; null if they cannot be read from its log.
+    price
+        Under a budget: the price of each currency, with which it was decided.
     """
 
     decision: str
@@ -237,6 +242,7 @@ class Story(Struct, kw_only=True):
     request_id: str | None = None
     holdout: bool = False
     restarts: list[FreshStart] | None = []
+    price: dict[str, float] | None = None
 
 
 # Examples to teach.
