@@ -38,7 +38,9 @@ def amend(engine: Engine, **given: Any) -> None:
     engine.amend("m", msgspec.convert(given, AmendBody))
 
 
-def play(engine: Engine, rounds: int, items: Any = FREE, *, factor: float = 1.0, **more: Any) -> list[tuple[str, float]]:
+def play(
+    engine: Engine, rounds: int, items: Any = FREE, *, factor: float = 1.0, **more: Any
+) -> list[tuple[str, float]]:
     """Play rounds; the decisions and what each cost."""
     draws, made = random.Random(rounds), []
     for _ in range(rounds):
@@ -67,7 +69,9 @@ def test_price_is_the_formula_over_the_log() -> None:
     engine, _, _ = opened()
     price, total = 0.0, 0.0
     for i in range(60):
-        reply = engine.decide("m", request({"candidates": PRICED, "chosen": "c"} if i == 30 else {"candidates": PRICED}))
+        reply = engine.decide(
+            "m", request({"candidates": PRICED, "chosen": "c"} if i == 30 else {"candidates": PRICED})
+        )
         assert reply["price"] == {"usd": price} == engine.story(reply["decision"]).price
         cost = COSTS[reply["choice"]]
         price, total = min(max(price + 0.02 * (cost / 3 - 1), 0.0), 50.0), total + cost

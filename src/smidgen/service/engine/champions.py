@@ -81,6 +81,7 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
         "rewards",
         "knobs",
         "keep_texts",
+        "keep_asked",
         "candidates",
     ):
         if getattr(body, name) is None:
@@ -182,6 +183,6 @@ def challenger_answers(champion: ServedModel, learner: Learner, number: int, uni
         return False
     of, holdout = challenger.blueprint.body.challenger_of, champion.blueprint.terms.holdout
     if unit is not None and isinstance(of, Of) and of.by == "unit":
-        salt = holdout.salt if holdout is not None else champion.name
+        salt = holdout.salt if holdout is not None else f"model {champion.id}"
         return unit_draw(f"{salt}:challenger", unit) < share
     return bool(uniforms(unwrap(learner).params["seed"], number, 1, stream=TRAFFIC)[0] < share)

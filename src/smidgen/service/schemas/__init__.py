@@ -30,6 +30,7 @@ from smidgen.service.schemas.common import (
 from smidgen.service.schemas.decisions import (
     COMMON_FEEDBACK,
     BatchBody,
+    BestAnswer,
     Candidate,
     Compact,
     CompactCandidates,
@@ -129,6 +130,7 @@ __all__ = [
     "Auto",
     "BaseReply",
     "BatchBody",
+    "BestAnswer",
     "BestReply",
     "BudgetFigures",
     "ByName",

@@ -464,6 +464,8 @@ class ModelBody(Message):
     budget
         Choose models that learn from rewards: what decisions may cost by currency, on average or per day, e.g.
         `{"usd": 0.001}` or `{"usd": {"per_day": 20}}`.
+    keep_asked
+        false: stories give the request by the names of its features, not as it was sent.
     """
 
     loop: Id
@@ -490,6 +492,7 @@ class ModelBody(Message):
     shards: Annotated[int, Meta(ge=1, le=SHARDS)] = 1
     holdout: Holdout | None = None
     budget: Limits | None = None
+    keep_asked: bool | None = None
 
 
 class AmendBody(Message):
@@ -614,6 +617,8 @@ class ModelReply(Struct, kw_only=True):
         Age in seconds at which events are erased, or null.
     keep_texts
         Draft models: whether texts are stored.
+    keep_asked
+        Whether stories give the request as it was sent.
     keyed
         Whether each key has a learner of its own.
     shared_start
@@ -711,6 +716,7 @@ class ModelReply(Struct, kw_only=True):
     candidates: list[Variant] | None = None
     holdout: Holdout | None = None
     budget: dict[str, BudgetFigures] | None = None
+    keep_asked: bool = True
     shards: int = 1
     shard_versions: list[int] | None = None
     open: int | None = None
