@@ -76,7 +76,7 @@ class DecisionEvent(NamedTuple):
 
     @property
     def names(self) -> list[tuple[int, str, int]]:
-        """Names of columns that it tells."""
+        """Names of columns that the event reports."""
         return codec.carried_names(self.shared, 0)
 
 
@@ -115,7 +115,7 @@ class FeedbackEvent(NamedTuple):
 
 
 class EventLog:
-    """The events of models, told in the service's own terms.
+    """Events of models, decoded to the service's terms.
 
     Parameters
     ----------
