@@ -159,7 +159,7 @@ class Choice(Structure):
         """Copy with all features multiplied by a factor."""
         with np.errstate(under="ignore"):
             rows = self.rows.scaled(factor)
-        rows.arms = self.rows.arms
+        rows.arms, rows.direction = self.rows.arms, self.rows.direction
         made = Choice(rows, self.available)
         made.costs = self.costs
         return made
