@@ -104,7 +104,7 @@ class FeedbackHandler(CommandHandler):
         elif not made.model.is_visible_to(allowed):
             raise unknown_decision(name)
         refuse_follower(name, made.beside)
-        check_currencies(made.model, given.get("costs") or {}, "costs")
+        check_currencies(made.model, given.get("costs") or {}, "costs", needed=False)
         if not given:
             raise Impossible("the feedback is empty", made.model.blueprint.loop.accepted_feedback())
         told = self._take(answer, made)

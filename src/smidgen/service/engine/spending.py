@@ -238,12 +238,17 @@ def reads_budgets(model: ServedModel) -> bool:
     return model.leader is None and model.blueprint.terms.budget is not None
 
 
-def check_currencies(model: ServedModel, costs: Mapping[str, Any], field: str) -> None:
-    """Refuse costs in a currency that the budget of a model, or of its champion, does not have."""
+def check_currencies(model: ServedModel, costs: Mapping[str, Any], field: str, *, needed: bool = True) -> None:
+    """Refuse costs in a currency that the budget of a model, or of its champion, does not have.
+
+    Without a budget they are refused if it is ``needed``: what is reported may be for a budget to come.
+    """
     if not costs:
         return
     first = model.leader if model.leader is not None else model
     budget = first.blueprint.terms.budget
+    if budget is None and not needed:
+        return
     if budget is None:
         raise Impossible(
             f'{field} is given and the model "{first.name}" has no budget',
