@@ -15,6 +15,8 @@ from smidgen.errors import SmidgenError
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import Impossible
 from smidgen.service.loops.registry import loops
+from smidgen.service.monitoring.checks_learning import OverBudget
+from smidgen.service.monitoring.evidence import Evidence
 from smidgen.service.schemas import AmendBody
 
 COSTS = {"a": 1.0, "b": 4.0, "c": 20.0}
@@ -178,6 +180,21 @@ def test_the_budget_may_change_and_end() -> None:
     amend(engine, budget=None)
     assert engine.describe("m").budget is None
     assert "price" not in engine.decide("m", request({"candidates": FREE}))
+
+
+def test_health_says_that_nobody_can_meet_a_budget() -> None:
+    engine, _, _ = opened(BODY | {"budget": {"usd": 0.1}})
+    for _ in range(250):
+        engine.decide("m", request({"candidates": PRICED}))
+    model_ = engine.models["m"]
+    found = OverBudget().run(Evidence(engine.store, model_, 2000.0))
+    assert found is not None
+    assert found.code == "over_budget"
+    assert found.figures["limit"] == 0.1
+    assert "cheapest" in found.message
+    amend(engine, budget={"usd": 10.0}, min_share=0.3)
+    engine.decide("m", request({"candidates": PRICED}))
+    assert OverBudget().run(Evidence(engine.store, model_, 2000.0)).figures["floor"] == pytest.approx(7.5)
 
 
 def test_per_day_goes_by_the_decisions_of_a_day() -> None:

@@ -341,10 +341,9 @@ class OverBudget(Check):
         """What the least shares of the candidates of a recent decision cost, by its estimates."""
         if not least:
             return None
-        for row in evidence.latest[-1:]:
-            costs = (evidence.decision(row.seq).costs or {}).get(currency)
-            return None if costs is None else float(least * costs.sum())
-        return None
+        latest = evidence.decisions[-1:]
+        costs = (latest[0].costs or {}).get(currency) if latest else None
+        return None if costs is None else float(least * costs.sum())
 
 
 # Feedback comes, and the weights do not move: steps that vanish.
