@@ -311,7 +311,8 @@ class OverBudget(Check):
         for name, figures in (budget_figures(evidence.reading, model) or {}).items():
             if evidence.counts.decisions >= PAID_ENOUGH and (figures.recent or 0.0) > (1.0 + OVER) * figures.limit:
                 return self._over(name, figures)
-            least = model.blueprint.settings.get("min_share") or 0.0
+            share = model.blueprint.terms.min_share
+            least = float(share if share is not None else model.blueprint.settings.get("min_share") or 0.0)
             dear = self._floor_cost(evidence, name, least)
             if dear is not None and dear > FLOOR_PART * figures.limit:
                 return self.finding(
