@@ -34,7 +34,7 @@ from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
 from smidgen.service.loops.features import Vectors
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import Auto, ByName, Holdout, ModelBody
+from smidgen.service.schemas import Auto, ByName, Holdout, Limits, ModelBody
 from smidgen.settings import limit_from_environment, refuse_large, size_limit
 
 # What a model's settings leave open, settled once, when it is made: its learner, and how records become features.
@@ -121,7 +121,7 @@ def describe_features(features: Vectorizer, added: Sequence[str] = ()) -> dict[s
 
 
 def usual_feedback(body: ModelBody, loop: type[Loop], kinds: tuple[str, ...]) -> str | None:
-    """The kind of feedback that a model hears first of all, for its reply."""
+    """Main kind of feedback of a model, for its reply."""
     if body.feedback is not None:
         return body.feedback
     known = [str(kind) for kind in (*USUAL.get(loop.name, ()), *Feedback) if kind in kinds]
@@ -129,7 +129,7 @@ def usual_feedback(body: ModelBody, loop: type[Loop], kinds: tuple[str, ...]) ->
 
 
 def per_key_defaults(cls: type[Learner], params: dict[str, Any], body: ModelBody) -> None:
-    """One learner per key is many: where the form of its matrix is left to the learner, its diagonal will do."""
+    """Defaults for learners per key: a diagonal matrix where the settings leave its form open."""
     covariance = inspect.signature(cls).parameters.get("covariance")
     if body.keyed and covariance is not None and covariance.default == "auto":
         params.setdefault("covariance", "diagonal")
@@ -213,6 +213,24 @@ def build_object(target: type[T], params: Mapping[str, Any]) -> T:
         raise Impossible(
             f"{target.__name__} does not accept these params: {error}", f"see /docs for the params of {target.__name__}"
         ) from error
+
+
+def param_error(error: InvalidArgument, params: Mapping[str, Any]) -> InvalidArgument:
+    """Return a learner's error with the path of the param and its value in JSON terms."""
+    for name, value in params.items():
+        start = f"{name} is {value!r}"
+        if error.problem.startswith(start):
+            hint = error.hint.partition(", e.g. ")[0]  # examples are in Python
+            return type(error)(f"params.{name} is {json_text(value)}{error.problem.removeprefix(start)}", hint)
+    return error
+
+
+def refuse_few_labels(labels: list[str] | None, count: int) -> None:
+    """Refuse a label model with fewer than two labels."""
+    where = "labels is missing" if labels is None else f"labels is an array of {len(labels)}"
+    if labels is None and count:
+        where = f"params.n_classes is {count}"
+    raise Impossible(where, 'give at least 2 labels, e.g. "labels": ["bug", "question", "praise"]')
 
 
 def refuse_missing(kind: str, given: Mapping[str, Any], accepted: Mapping[str, inspect.Parameter]) -> None:
@@ -412,13 +430,19 @@ class Blueprint:
         if body.labels is not None:
             refuse_repeated("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
-        made = build_object(self._type, params)
+        if "n_classes" in accepted and (count := params.get("n_classes", 0)) in (0, 1):
+            refuse_few_labels(body.labels, count)
+        try:
+            made = build_object(self._type, params)
+        except InvalidArgument as error:
+            raise param_error(error, params) from error
         if features is not None:
             made = around(features, made)
         # a vectorizer bounds the numbers itself
         self._take(body, made, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
         self._check_holdout(terms)
+        self._check_own_budget(terms)
         self._share(resolve_shared(body, unwrap(made), self.feedback, records=features is not None))
         self.loop.check_settings()
 
@@ -506,6 +530,7 @@ class Blueprint:
         """Return the blueprint with other live settings; learners start as before, and change where the log says so."""
         terms.check(self.card, self.feedback)
         self._check_holdout(terms)
+        self._check_own_budget(terms)
         return Blueprint.from_record(self.body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     def _check_holdout(self, terms: LiveSettings) -> None:
@@ -519,10 +544,15 @@ class Blueprint:
         if self.body.shadow_of is not None or self.body.challenger_of is not None:
             raise Impossible("a shadow or challenger has no holdout", "set the holdout of its champion")
 
-    def without_champion(self, holdout: Holdout | None = None) -> Blueprint:
-        """Return the settings without champion, and with another holdout."""
+    def _check_own_budget(self, terms: LiveSettings) -> None:
+        """Refuse a budget in the place of a champion's."""
+        if terms.budget is not None and (self.body.shadow_of is not None or self.body.challenger_of is not None):
+            raise Impossible("a shadow or challenger has no budget", "set the budget of its champion")
+
+    def without_champion(self, holdout: Holdout | None = None, budget: Limits | None = None) -> Blueprint:
+        """Return the settings without champion, and with another holdout and budget."""
         body = msgspec.structs.replace(self.body, shadow_of=None, challenger_of=None)
-        terms = msgspec.structs.replace(self.terms, share=None, holdout=holdout)
+        terms = msgspec.structs.replace(self.terms, share=None, holdout=holdout, budget=budget)
         return Blueprint.from_record(body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     @property
@@ -562,7 +592,7 @@ class Blueprint:
         )
 
     def reader(self, learner: Learner) -> Learner:
-        """Of a learner that takes records: the one inside, whose card says what it hears."""
+        """The inner learner of a learner of records; its card has the accepted feedback."""
         return unwrap(learner)
 
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
@@ -624,7 +654,7 @@ def refuse_repeated(what: str, names: list[str]) -> None:
 
 
 def _space(body: ModelBody, loop: type[Loop]) -> Any:
-    """Where the points of a tuner lie: its knobs, or, if a learner is to be found for it, the space in its params."""
+    """Search space of a tuner: its knobs, or the space in its params if the learner is chosen automatically."""
     given = body.params.get("space")
     if body.knobs is None:
         return build_setting(given) if body.learner is None else None

@@ -38,7 +38,7 @@ NUMBERS = 10_000_000
 
 
 class Vectors:
-    """How a model's features become numbers.
+    """Conversion of a model's features to numbers.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Vectors:
         self._pack = struct.Struct(f"{dim or 0}d").pack  # reads a list of floats several times faster than NumPy does
 
     def row(self, given: Given | None) -> Any:
-        """One example: an array, a sparse row where names are hashed, or a record."""
+        """An example: an array, a sparse row where names are hashed, or a record."""
         if self.records:
             return record(given, "features")
         if self.dim is None:
@@ -117,7 +117,7 @@ class Vectors:
         return matrix
 
     def _listed(self, features: Given, dim: int) -> list[float]:
-        """One row's numbers, in order."""
+        """Numbers of one row, in order."""
         if isinstance(features, dict):
             row = [0.0] * dim
             for name, value in features.items():
@@ -191,14 +191,24 @@ def check_range(numbers: FloatArray) -> FloatArray:
 Candidates = Annotated[list[Candidate], Meta(min_length=1, max_length=CANDIDATES)] | CompactCandidates
 
 
-def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[list[Any], Any]:
-    """The candidates' ids and their features, row by row."""
+def read(
+    given: list[Candidate] | CompactCandidates, vectors: Vectors, *, priced: bool = False
+) -> tuple[list[Any], Any]:
+    """The candidates' ids and their features, row by row; ``priced`` if they may have costs."""
     if isinstance(given, CompactCandidates):
         ids, rows = given.ids, vectors.matrix(given.features)
         if len(ids) != len(rows):
             raise Impossible(f"there are {len(ids)} ids and {len(rows)} rows of features", "send one row per id")
     else:
         ids = [candidate.id for candidate in given]
+        if (
+            not priced
+            and (dear := next((i for i, each in enumerate(given) if each.costs is not None), None)) is not None
+        ):
+            raise Impossible(
+                f"candidates[{dear}].costs is given, and only choose models have a budget",
+                'remove "costs", or create a model with "loop": "choose" and "budget"',
+            )
         features: list[Any] = [candidate.features for candidate in given]
         if None in features and not vectors.records:
             raise Impossible(f"candidates[{features.index(None)}].features is missing", f"send {vectors.dim} numbers")
@@ -219,9 +229,9 @@ def without_excluded(ids: list[Any], rows: Any, excluded: Sequence[Any]) -> tupl
 
 
 def build_context(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors, top: int | None = None) -> Any:
-    """What the learner decides on: records with their context, or rows of numbers; with ``top``, to rank."""
+    """Context of the learner: records with their context, or rows of numbers; with ``top`` to rank."""
     if vectors.records:
-        return Offer(dict(zip(ids, rows, strict=True)), context=context, top=top)
+        return Offer(dict(zip(ids, rows, strict=True)), context=context, top=top, costs=())
     if context is not None:
         raise Impossible(
             "context is given and this model expects rows of numbers",
@@ -233,7 +243,7 @@ def build_context(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors,
 
 
 def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer) -> Impossible:
-    """The refusal of a record with the place where it stands in the request; ``features`` reads the records anew."""
+    """Add the position in the request to a record's error; ``features`` reads the records again."""
     if isinstance(context, Offer):
         for index, each in enumerate(context.records):
             try:
@@ -245,7 +255,7 @@ def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer
 
 
 def positions_of(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[int]:
-    """Where the named candidates stand among all; 7 and "7" are one name."""
+    """Positions of the named candidates; 7 and "7" are the same name."""
     if len(named) == 1 and named[0] in ids:
         return [ids.index(named[0])]
     index = {str(id): i for i, id in enumerate(ids)}
@@ -262,7 +272,7 @@ def positions_of(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[i
 
 
 def preference_text(ids: Sequence[Any], verb: str = "preferred") -> str:
-    """What the user liked, in a few words."""
+    """Short text of the preferred items."""
     return f"{verb} {', '.join(map(str, ids[:3]))}{'…' if len(ids) > 3 else ''}" if ids else "nothing to improve"
 
 
@@ -348,7 +358,7 @@ def _hint(make: type[Number], limits: list[Any]) -> str:
 
 
 def _short_text(given: Any) -> str:
-    """What was sent, if it is short."""
+    """A short form of the received value."""
     told = msgspec.json.encode(given).decode() if isinstance(given, Mapping | list | tuple) else shown(given)
     return told if len(told) <= 80 else shown(given)
 
