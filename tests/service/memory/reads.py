@@ -302,6 +302,18 @@ def _groups(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
     return found[:limit]
 
 
+def _answered_at(tables: Tables, shard: int, *, version: int) -> list[tuple[Any, ...]]:
+    rows = [row for _, _, row in _learnt(tables, shard, 0) if (row.version or 0) <= version]
+    events = {event.seq: event for event in tables.events[shard]}
+    return [(events[rows[-1].feedback_seq or 0].at,)] if rows else []
+
+
+def _settings(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
+    kinds = ("amended", "promoted", "rolled_back")
+    found = [each for each in tables.events[shard] if each.type in kinds and each.key is None]
+    return [(each.seq, each.type, each.at) for each in reversed(found)][:limit]
+
+
 def _agreement(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
     rows = [row.agreed for row in _later(tables, shard, 0) if row.agreed is not None][-limit:]
     return [(len(rows), float(sum(rows)))]
@@ -329,5 +341,7 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "pairs": _pairs,
     "groups": _groups,
     "agreement": _agreement,
+    "answered_at": _answered_at,
+    "settings": _settings,
     "open": _open,
 }

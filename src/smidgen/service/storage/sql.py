@@ -295,6 +295,16 @@ QUESTIONS: dict[Question, str] = {
         FROM decisions x INDEXED BY decision_holdout JOIN decisions d ON d.id = coalesce(x.beside, x.id)
         WHERE x.shard = :shard AND x.holdout IS NOT NULL ORDER BY x.seq DESC LIMIT :limit
     """,
+    "answered_at": """
+        SELECT f.at FROM decisions x INDEXED BY decision_versions
+        JOIN events f ON f.shard = x.shard AND f.seq = x.feedback_seq
+        WHERE x.shard = :shard AND x.version <= :version ORDER BY x.version DESC LIMIT 1
+    """,
+    "settings": """
+        SELECT seq, type, at FROM events INDEXED BY event_wide
+        WHERE shard = :shard AND decision IS NULL AND key IS NULL AND type IN ('amended', 'promoted', 'rolled_back')
+        ORDER BY seq DESC LIMIT :limit
+    """,
     "agreement": """
         SELECT count(*), total(agreed) FROM (
             SELECT agreed FROM decisions INDEXED BY decision_agreed WHERE shard = :shard AND agreed IS NOT NULL
