@@ -286,6 +286,7 @@ def _pairs(tables: Tables, shard: int, *, after: int, limit: int) -> list[tuple[
         if shown is not None:
             head = (row.seq, row.agreed, *tables.shares[row.id])
             end = (shown.shown, shown.forwarded, shown.agreed, shown.feedback_seq, shown.measure)
+            end = (*end, tables.groups[shown.id][0] if shown.id in tables.groups else None)
             found.append((*head, shown.shard, shown.seq, shown.expires_at, *end))
     return found[:limit]
 

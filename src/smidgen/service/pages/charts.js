@@ -72,7 +72,7 @@ function frame(image, size, axis, values, below) {
 
 // Steps of an axis of time, in seconds, and how their marks are written.
 const [HOUR, DAY] = [3600, 86400];
-const TIMES = [1, 5, 15, 60, 300, 900, HOUR, 3 * HOUR, 6 * HOUR, DAY, 2 * DAY, 7 * DAY, 28 * DAY, 91 * DAY, 364 * DAY, 3640 * DAY];
+const TIMES = [1, 5, 15, 60, 300, 900, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 28 * DAY, 91 * DAY, 364 * DAY, 3640 * DAY];
 
 function timeLabel(ms, step) {
   const then = new Date(ms);
@@ -83,7 +83,7 @@ function timeLabel(ms, step) {
 // The horizontal axis, of times in milliseconds: round ones of the reader's own clock.
 function acrossTime(image, { left, right, bottom }, from, to) {
   const count = Math.max(1, Math.floor((right - left) / 92));
-  const step = 1000 * (TIMES.find((size) => (to - from) / 1000 / size <= count) ?? TIMES.at(-1));
+  const step = 1000 * (TIMES.find((size) => (to - from) / 1000 / size <= count + 1) ?? TIMES.at(-1));
   const shift = 60000 * new Date(from).getTimezoneOffset();
   const x = scale(from, to, left, right);
   for (let at = Math.ceil((from - shift) / step) * step + shift; at <= to; at += step) {

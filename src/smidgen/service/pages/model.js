@@ -50,6 +50,8 @@ export function chartCard(title, note, size, kind = "") {
 const counting = (title = "learned feedback") => ({ title, from: 0, whole: true });
 const inFull = (x) => String(+x.toPrecision(4)).replace("-", "−");
 const share = (x) => `${(100 * x).toFixed(1)} %`;
+const SELDOM = 10000; // worth and candidates read thousands of decisions: not at every look, in milliseconds
+const SHORTEST = 60000; // a curve over less time, in milliseconds, counts feedback instead
 // The ranges of the curve, in seconds; 0 is all of it.
 const RANGES = [["0", "all time"], ["3600", "last hour"], ["86400", "last 24 hours"], ["604800", "last 7 days"], ["2592000", "last 30 days"], ["7776000", "last 90 days"]];
 const SHARE = { from: 0, to: 1.02, share: true };
@@ -124,11 +126,14 @@ function build(model, loop, refresh, again) {
     h("details", { class: "researchers", id: "researchers" }, h("summary", {}, "For researchers: what theory promises"), bound.root),
   ];
 
+  let looked = 0;
   const update = async () => {
     const told = await get(`${path(model.name)}/curve.json?last_s=${period.value}`); // first, so that no tile is older than the curve
     const now = await get(`/v1/models/${encodeURIComponent(model.name)}`);
     const tell = (id, value, label) => { set(tiles[id].value, value); set(tiles[id].label, label); };
-    const late = Promise.all([worth.update(now), candidates.update(), strong.update(), recent.update()]);
+    const due = Date.now() - looked > SELDOM;
+    if (due) looked = Date.now();
+    const late = Promise.all([...(due ? [worth.update(now), candidates.update()] : []), strong.update(), recent.update()]);
     const nothing = idle(await health.update(now));
     tell("quality", nothing ? "–" : figure(loop, now.quality.value), nothing ? `${now.quality.measure}: nothing to learn from` : `${now.quality.measure} (${interval(loop, now.quality)})`);
     past.update(now.undoing);
@@ -172,7 +177,7 @@ function sampleBar(model, refresh) {
 function drawCurve(card, loop, told, now, nothing) {
   const points = told.points.filter((point) => point.value !== null);
   const last = points.at(-1);
-  const timed = points.length > 0 && points.every((point) => point.at);
+  const timed = points.every((point) => point.at) && Date.parse(last?.at) - Date.parse(points[0]?.at) >= SHORTEST;
   const place = (point) => (timed ? Date.parse(point.at) : point.to);
   if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
   else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It counts decisions with feedback only: of the last ${whole(now.quality.of)} closed decisions, ${whole(now.quality.silent)} got no feedback.` : "") + (points.some((point) => point.low === null) ? " Windows with fewer than ten feedbacks have no interval." : ""));

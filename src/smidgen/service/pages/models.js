@@ -21,8 +21,8 @@ function card(name) {
     health: badge(), version: h("dd"), decisions: h("dd"), answered: h("dd"), active: h("dd"),
   };
   const counts = [["learned", parts.version], ["decisions", parts.decisions], ["feedback", parts.answered], ["last active", parts.active]];
-  const root = h("li", {}, h("a", { class: "card", title: name, href: `/#model=${encodeURIComponent(name)}` },
-    h("div", { class: "row between title" }, h("span", { class: "name" }, middle(name, 60)), h("span", { class: "row" }, parts.state, parts.loop)),
+  const root = h("li", {}, h("a", { class: "card", href: `/#model=${encodeURIComponent(name)}` },
+    h("div", { class: "row between title" }, h("span", { class: "name", title: name }, middle(name, 60)), h("span", { class: "row" }, parts.state, parts.loop)),
     h("div", { class: "row" }, parts.learner, parts.health.root),
     h("div", { class: "figure" }, h("div", {}, parts.measure, parts.value, parts.ends), parts.spark),
     h("dl", {}, counts.map(([term, value]) => h("div", {}, h("dt", {}, term), value)))));

@@ -84,7 +84,7 @@ export function candidatesCard(model, loop) {
 
   const row = (one, span) => h("tr", {},
     h("th", { scope: "row", title: one.id }, middle(one.id)),
-    h("td", {}, whole(one.shown), h("div", { class: "hint" }, percent(one.share))),
+    h("td", {}, whole(one.shown), h("div", { class: "hint" }, `${percent(one.share)} of all`)),
     h("td", {}, number(loop, one.reward.value), h("div", { class: "hint" }, one.reward.low === null ? `${whole(one.reward.n)} closed` : `${number(loop, one.reward.low)} to ${number(loop, one.reward.high)}`)),
     h("td", {}, whisker(one.reward, span, [160, 22])),
     h("td", { class: "muted" }, one.trend === null ? "–" : signed(loop, one.trend)),

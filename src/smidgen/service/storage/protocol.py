@@ -258,7 +258,7 @@ class LogReader(Protocol):
         ``pairs(after, limit)``
             The decisions that were made beside others after an event, in order: seq, agreed, target, chance; and of
             what was shown: shard, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
-            measure.
+            measure, the unit.
         ``answered_at(version)``
             One row: when the latest answer up to a version was learned, in seconds since 1970; none if there is none.
         ``settings(limit)``

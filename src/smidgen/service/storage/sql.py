@@ -285,7 +285,7 @@ QUESTIONS: dict[Question, str] = {
     ),
     "pairs": """
         SELECT s.seq, s.agreed, s.target, s.chance, d.shard, d.seq, d.expires_at, d.shown, d.forwarded, d.agreed,
-            d.feedback_seq, d.measure
+            d.feedback_seq, d.measure, d.unit
         FROM decisions s INDEXED BY decision_order JOIN decisions d ON d.id = s.beside
         WHERE s.shard = :shard AND s.seq > :after ORDER BY s.seq LIMIT :limit
     """,
