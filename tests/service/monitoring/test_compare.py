@@ -202,7 +202,7 @@ def test_what_the_champion_expects_makes_the_interval_narrower(monkeypatch: pyte
         offered = {"candidates": [{"id": "a"}, {"id": "b"}], "context": {"day": day}}
         reply = world.engine.decide("champion", request(offered))
         won = world.rng.random() < (0.9 if day == "good" else 0.1)
-        world.engine.feedback(reply["decision"], told(reward=float(won)))
+        world.engine.feedback(reply["decision"], feedback_body(reward=float(won)))
     adjusted = look(world).difference
     monkeypatch.setattr(covariates, "MOST", 0)
     plain = look(world).difference
@@ -219,7 +219,7 @@ def test_units_are_the_observations_of_a_sticky_challenger() -> None:
         offered = [{"id": each, "features": [float(each == other) for other in "abc"]} for each in "abc"]
         reply = world.engine.decide("champion", request({"candidates": offered, "unit": f"u{i % 150}"}))
         won = world.rng.random() < (0.8 if reply["choice"] == "b" else 0.1)
-        world.engine.feedback(reply["decision"], told(reward=float(won)))
+        world.engine.feedback(reply["decision"], feedback_body(reward=float(won)))
     found = look(world)
     assert found.verdict == "better"
     assert found.difference.n == 900

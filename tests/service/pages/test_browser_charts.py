@@ -179,6 +179,10 @@ def test_worth_candidates_time_and_a_large_chart(visit: Visit) -> None:
     assert order[-1] == "Regret bound"
     assert page.locator("#worth-verdict").inner_text() == "better than the holdout"
     assert page.locator("#candidates tbody th").first.inner_text() == "longlonglonglonglo…onglonglonglong-b"
+    page.locator(".recent button").first.click()
+    page.locator("#question h3", has_text="Best answers").wait_for()
+    assert page.locator("#question details").count() == 1
+    page.keyboard.press("Escape")
     page.get_by_label("Range of time").select_option("3600")
     page.wait_for_function("() => Number(document.querySelector('#curve')?.dataset.points) >= 3")
     page.get_by_role("button", name="Enlarge Mean reward").click()
