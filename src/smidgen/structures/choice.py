@@ -145,7 +145,7 @@ class Choice(Structure):
         """Copy with all features multiplied by a factor."""
         with np.errstate(under="ignore"):
             rows = self.rows.scaled(factor)
-        rows.arms = self.rows.arms
+        rows.arms, rows.direction = self.rows.arms, self.rows.direction
         return Choice(rows, self.available)
 
     def to_record(self) -> dict[str, Any]:
