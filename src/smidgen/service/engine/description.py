@@ -127,6 +127,7 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float, *, hel
         window_s=terms.window_s,
         reward_range=terms.reward_range if Feedback.REWARD in model.blueprint.card.kinds else None,
         default_reward=terms.default_reward,
+        rewards=terms.rewards,
         explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
         retention_s=terms.retention_s,
