@@ -1,6 +1,6 @@
 """Compile the core in place: one extension module for each instruction-set level, and the one that names the levels.
 
-    python build_core.py [--level x86-64-v3 | --native] [--sanitize] [--no-stubs] [--jobs N]
+    python build_core.py [--level x86-64-v3 | --native | --oldest] [--sanitize] [--no-stubs] [--jobs N]
 
 Compiles what has changed, several files at once. The package's build (`hatch_build.py`), `make core` and the tests call
 `build`. `--native` compiles for this machine only, in a third of the time: enough to run, where a wheel and the tests
@@ -302,11 +302,13 @@ def main() -> None:
         "--level", action="append", choices=levels(), help="only this instruction-set level (may be repeated)"
     )
     parser.add_argument("--native", action="store_true", help="only the level of this machine")
+    parser.add_argument("--oldest", action="store_true", help="only the level that every processor has")
     parser.add_argument("--sanitize", action="store_true", help="with AddressSanitizer and UndefinedBehaviorSanitizer")
     parser.add_argument("--no-stubs", action="store_true", help="leave the types of the entry points as they are")
     parser.add_argument("--jobs", type=int, default=0, help="how many files at once")
     given = parser.parse_args()
-    build(native_levels() if given.native else given.level, sanitize=given.sanitize, jobs=given.jobs)
+    only = native_levels() if given.native else levels()[:1] if given.oldest else given.level
+    build(only, sanitize=given.sanitize, jobs=given.jobs)
     if not (given.sanitize or given.no_stubs) and importlib.util.find_spec("ruff"):  # only developers need the stubs
         write_stubs()
 

@@ -147,7 +147,7 @@ class RecordAdapter:
             return context  # of a decision of its own
         made = self._encoded(features, context)
         if not self._keeps and (made.names or len(made.slots) or len(made.terms)):
-            made = structs.replace(made, source=_source(context))
+            made = structs.replace(made, source=source_of(context))
             if deciding:
                 self._latest = made, features.changes
         return made
@@ -188,7 +188,7 @@ class RecordAdapter:
         return features.encode(context)
 
 
-def _source(context: Any) -> bytes | None:
+def source_of(context: Any) -> bytes | None:
     """A record, or candidates, as bytes; None of one that says what MessagePack cannot."""
     try:
         if isinstance(context, Candidates):

@@ -92,7 +92,7 @@ def test_decisions_and_feedback(call: Caller) -> None:
     assert call.post(f"/v1/decisions/{late['decision']}/shown", {}).json() == {"status": "shown"}
     story = call.get(f"/v1/decisions/{batch[0]['decision']}").json()
     assert (story["model"], story["shown"]["shard"], story["learnt_version"]) == ("shop", 3, 2)
-    assert story["contributions"]["version"] == 3
+    assert story["contributions_now"]["version"] == 3
     back = call.post(f"/v1/decisions/{batch[0]['decision']}:retract", None).json()
     assert back == {"model_version": 4, "shard": 3}
     told = call.get("/v1/models/shop").json()

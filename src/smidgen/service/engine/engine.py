@@ -491,7 +491,8 @@ class Maintenance(Transactions):
 
     def _due_here(self, patience: float, limit: int = SWEPT) -> list[DecisionRow]:
         """The decisions whose silence is to be learnt by this worker: of its own shards, or left over by others."""
-        rows, now = self._expiry.due_decisions(limit + len(self._skipped)), self.clock()
+        now = self.clock()
+        rows = self.store.due_decisions(now, limit + len(self._skipped))
         known = [row for row in rows if row.id not in self._skipped and row.shard in self.shards][:limit]
         return [row for row in known if self.owns(row.shard) or row.expires_at + patience < now]
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.question import asked_as_sent, best_answers, greedy_answer
 from smidgen.service.engine.replay import UndoneVersions, read_undone, restored_version
 from smidgen.service.engine.restarts import InMemory, read_restarts
 from smidgen.service.errors import Conflict, Erased, UnknownDecision
 from smidgen.service.log.events import Event, stamp
-from smidgen.service.schemas import FreshStart, Story
+from smidgen.service.schemas import BestAnswer, FreshStart, Story
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import DecisionRow
 
@@ -51,6 +52,9 @@ def story_of(
         again = restored_version(log.reading, row.shard, row.id) if row.version is None else None
         restarts = read_restarts(log.reading, model, event.key, in_memory(model, event.key))
     before = event.reply.get("model_version", 0)
+    loop, made = model.blueprint_at(row.seq).loop, event.decision
+    best = best_answers(made, loop.answers_of(event.ids))
+    keep = model.blueprint.body.keep_asked is not False
     why_not = None
     if rolled_back:
         why_not = f"a rollback undid it: it was learnt at version {row.version} and does not count any more"
@@ -86,6 +90,11 @@ def story_of(
         retracted_at=stamp(back.at) if back is not None else None,
         request_id=(event.shared or {}).get("request"),
         holdout=bool(row.holdout),
+        asked=asked_as_sent(made, event.shared) if keep else None,
+        greedy=greedy_answer(loop, made, event.ids),
+        top=None if best is None else [BestAnswer(id=id, score=score, probability=p) for id, score, p in best],
+        price=event.reply.get("price"),
+        slots=event.reply.get("choices"),
         restarts=None
         if restarts is None
         else [

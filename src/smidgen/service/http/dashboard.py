@@ -222,7 +222,7 @@ async def story(request: Request) -> Response:
     now = here.engine.clock()
     engine = here.engine
     lines = await asyncio.to_thread(story_sentences, here.log, engine.shards, id, grant.only, now, engine.learners.peek)
-    if (why := in_words(await explain(here, id, grant.only))) is not None:
+    if (why := in_words((await explain(here, id, grant.only)).now)) is not None:
         lines.append({"at": stamp(now), "text": why})
     return uncached({"decision": id, "lines": lines})
 

@@ -30,8 +30,7 @@ from smidgen.service.monitoring.curves import Curves
 from smidgen.service.monitoring.health import Health
 from smidgen.service.monitoring.position_bias import BiasCache
 from smidgen.service.monitoring.summaries import SummaryCache
-from smidgen.service.monitoring.weights import contributions
-from smidgen.service.schemas import Contributions
+from smidgen.service.monitoring.weights import Explained, explained
 from smidgen.service.storage.address import Database
 from smidgen.service.storage.protocol import StoreReader
 
@@ -284,8 +283,8 @@ async def write_uses(here: Service, within_s: float = USED_S) -> None:
         _log.warning("the last use of tokens could not be written: %s", error)
 
 
-async def explain(here: Service, id: str, allowed: str | None) -> Contributions | None:
-    """Contributions of the features to the score of a decision's answer, under the present weights.
+async def explain(here: Service, id: str, allowed: str | None) -> Explained:
+    """Explain a decision by the names of its features: contributions then and now, and its request by name.
 
     Weights are read between two batches; a story does not wait for a writer that is busy, and is then told without.
     """
@@ -296,12 +295,20 @@ async def explain(here: Service, id: str, allowed: str | None) -> Contributions 
 
     model, event = await asyncio.to_thread(recorded)
 
-    def told() -> Contributions | None:
-        return contributions(here.engine, here.engine.acquire(model), event.key, event.decision)
+    def told() -> Explained:
+        return explained(here.engine, here.engine.acquire(model), event)
 
     wanted = asyncio.ensure_future(here.writer.run(told))
     await asyncio.wait([wanted], timeout=PATIENCE_S)
-    return wanted.result() if wanted.done() else None
+    return wanted.result() if wanted.done() else Explained()
+
+
+def truth(request: Request, name: str) -> bool:
+    """A truth value of the query, false if it is not there."""
+    text = request.query_params.get(name, "false")
+    if text not in ("true", "false"):
+        raise BadRequest(f"{name} is {json_text(text)}", f"send true or false, e.g. ?{name}=true")
+    return text == "true"
 
 
 def whole_number(request: Request, name: str) -> int:

@@ -64,7 +64,9 @@ async def tell_story(request: Request) -> Response:
     now = here.engine.clock()
     engine = here.engine
     told = await asyncio.to_thread(story_of, here.log, engine.shards, id, grant.only, now, engine.learners.peek)
-    return reply(msgspec.structs.replace(told, contributions=await explain(here, id, grant.only)))
+    why = await explain(here, id, grant.only)
+    asked = told.asked if told.asked is not None else why.asked
+    return reply(msgspec.structs.replace(told, asked=asked, contributions=why.then, contributions_now=why.now))
 
 
 # Feedback on decisions.

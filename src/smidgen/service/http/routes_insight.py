@@ -14,9 +14,9 @@ from smidgen.errors import SmidgenError
 from smidgen.service.engine.description import committed_counts
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Impossible
-from smidgen.service.http.endpoints import AFTER, BY, KEY, LIMIT, MODEL, SHARD, endpoint
+from smidgen.service.http.endpoints import AFTER, BY, HELD, KEY, LIMIT, MODEL, SHARD, endpoint
 from smidgen.service.http.errors import error_response
-from smidgen.service.http.resources import reply, whole_number
+from smidgen.service.http.resources import reply, truth, whole_number
 from smidgen.service.http.rights import grant_of
 from smidgen.service.monitoring.breakdown import by_candidate, by_segment, names_of
 from smidgen.service.monitoring.weights import by_name, taste_of
@@ -122,12 +122,15 @@ def _wanted(model: ServedModel, request: Request) -> list[ServedModel]:
 # What each candidate earned, and for whom.
 
 
-@endpoint("GET", MODEL + "/candidates", "listCandidates", reply=CandidatesReply)
+@endpoint("GET", MODEL + "/candidates", "listCandidates", reply=CandidatesReply, query=(HELD,))
 async def list_candidates(request: Request) -> Response:
-    """What each candidate, label or answer of a filter earned, with intervals, the most shown first."""
+    """What each candidate, label or answer of a filter earned, with intervals, the most shown first.
+
+    ?holdout=true counts the decisions of the holdout too.
+    """
     grant = grant_of(request)
-    here, model = grant.here, grant.here.engine.model(grant.name)
-    return reply(await asyncio.to_thread(by_candidate, here.reading, model, here.engine.clock()))
+    here, model, held = grant.here, grant.here.engine.model(grant.name), truth(request, "holdout")
+    return reply(await asyncio.to_thread(by_candidate, here.reading, model, here.engine.clock(), held=held))
 
 
 @endpoint("GET", MODEL + "/worth", "showWorth", reply=WorthReply)

@@ -164,11 +164,12 @@ def _decide_flag(model: ServedModel, context: dict[str, Any], *, once: bool = Fa
         )
     about = lenient_record({name: value for name, value in context.items() if name != "targetingKey"})
     id, key = None, target if model.keyed else None
+    unit = target if not model.keyed and isinstance(target, str) and 0 < len(target) <= 256 else None
     if once:
         moment = int(now // model.blueprint.terms.window_s)
         whole = msgspec.json.encode([context, model.shard_for(key).version, moment], order="sorted")
         id = f"ofrep:{hashlib.sha256(whole).hexdigest()}"
-    asked: DecisionBody = loops.decision(id=id, key=key, context=about or None, activate=False)
+    asked: DecisionBody = loops.decision(id=id, key=key, unit=unit, context=about or None, activate=False)
     return asked
 
 

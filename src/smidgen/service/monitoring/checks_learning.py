@@ -13,7 +13,7 @@ from smidgen.learners import Feedback, Loop
 from smidgen.service.engine.description import span_of
 from smidgen.service.monitoring.breakdown import latest, same_offers
 from smidgen.service.monitoring.evidence import Check, Evidence, Update, percent
-from smidgen.service.monitoring.worth import Groups, group_rows, ratio_of
+from smidgen.service.monitoring.groups import Groups, group_rows, ratio_of
 from smidgen.service.schemas import Finding
 
 # One feedback moved the weights by more than all before it together.

@@ -22,6 +22,7 @@ from smidgen.service.schemas.common import (
 )
 from smidgen.service.schemas.decisions import (
     BatchBody,
+    BestAnswer,
     Candidate,
     Compact,
     CompactCandidates,
@@ -112,6 +113,7 @@ __all__ = [
     "Auto",
     "BaseReply",
     "BatchBody",
+    "BestAnswer",
     "BestReply",
     "ByName",
     "Candidate",
