@@ -45,7 +45,7 @@ def f_measure(shown: Any, y: Any) -> float:
 
 def slow(X: Any, y: Any, **settings: Any) -> tuple[list[bool], list[tuple[int, int]]]:
     """The rule in plain Python around a filter that does not watch."""
-    learner, S, V, n, labels = RidgeFil(dim=X.shape[1], explore="sparing", **settings), 0.0, 0.0, 0, 0
+    learner, total, spread, n, labels = RidgeFil(dim=X.shape[1], explore="sparing", **settings), 0.0, 0.0, 0, 0
     shown, starts = [], []
     for t, (x, relevant) in enumerate(zip(X, y, strict=True), 1):
         made = learner._decide(x, t)
@@ -55,9 +55,10 @@ def slow(X: Any, y: Any, **settings: Any) -> tuple[list[bool], list[tuple[int, i
             p = min(1.0, max(0.0, (1.0 + mean) / 2.0))
             learner._hear(made, bool(relevant))
             n, labels = n + 1, labels + 1
-            S, V = 0.96 * S + (p - float(relevant)), 0.96 * 0.96 * V + max(p * (1.0 - p), 0.05)
-            if n >= 10 and S > 4.0 * math.sqrt(V):
-                learner, S, V, n = RidgeFil(dim=X.shape[1], explore="sparing", **settings), 0.0, 0.0, 0
+            total = 0.96 * total + (p - float(relevant))
+            spread = 0.96 * 0.96 * spread + max(p * (1.0 - p), 0.05)
+            if n >= 10 and total > 4.0 * math.sqrt(spread):
+                learner, total, spread, n = RidgeFil(dim=X.shape[1], explore="sparing", **settings), 0.0, 0.0, 0
                 starts.append((labels, t))
     return shown, starts
 

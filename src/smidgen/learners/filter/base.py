@@ -159,6 +159,7 @@ class FullInformationFilter(Filter):
 
 
 def as_relevant(feedback: Any) -> bool:
+    """Check the feedback on one item."""
     if feedback is not True and feedback is not False and not isinstance(feedback, np.bool_):
         raise InvalidFeedback(f"the feedback is {feedback!r}", "give True (relevant) or False")
     return bool(feedback)
