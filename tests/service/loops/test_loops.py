@@ -31,28 +31,28 @@ def call(tmp_path: Path) -> Iterator[Caller]:
 
 def example(call: Caller, name: str) -> tuple[dict[str, Any], Any]:
     """The loop's own example, played to its decision."""
-    told = call.get("/ui/loops.json").json()[name]
-    calls = told["example"]
+    reply = call.get("/ui/loops.json").json()[name]
+    calls = reply["example"]
     assert call.put(f"/v1/models/{calls['name']}", calls["model"]).status_code == 201
     made = call.post(f"/v1/models/{calls['name']}/decisions", calls["request"])
     assert made.status_code == 201, made.text
-    return told, made.json()
+    return reply, made.json()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_example_works_and_its_answer_has_the_fields_that_it_says(call: Caller, name: str) -> None:
-    told, made = example(call, name)
+    reply, made = example(call, name)
     assert list(made)[: len(HEAD)] == HEAD
     fields = list(made)[len(HEAD) :]
-    assert fields[0] == told["answer"][0]
-    assert set(fields) <= set(told["answer"])
+    assert fields[0] == reply["answer"][0]
+    assert set(fields) <= set(reply["answer"])
     schema = call.get("/openapi.json").json()["paths"]["/v1/models/{name}/decisions"]["post"]["responses"]["201"]
     assert set(made) <= schema["content"]["application/json"]["schema"]["properties"].keys()
-    calls = told["example"]
+    calls = reply["example"]
     for _, body in calls["feedback"]:
         again = call.post(f"/v1/models/{calls['name']}/decisions", calls["request"]).json()["decision"]
         assert call.post(f"/v1/decisions/{again}/feedback", body).json()["status"] == "learnt"
-        assert set(body) <= told["feedback"].keys()
+        assert set(body) <= reply["feedback"].keys()
     for _, body in calls["batches"]:
         assert len(call.post(f"/v1/models/{calls['name']}/decisions:batch", body).json()["decisions"]) == 2
 

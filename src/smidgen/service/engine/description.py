@@ -164,7 +164,7 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float, *, hel
 
 
 def _base(bases: Sequence[Checkpoint]) -> BaseReply | None:
-    """Where a log begins; of several shards, how much lies under their bases together, and when the last was made."""
+    """Retention checkpoint of a log; for several shards, the sum of folded events and the latest time."""
     if not bases:
         return None
     seq, version, floor = (sum(values) for values in zip(*((b.seq, b.version, b.floor) for b in bases), strict=True))

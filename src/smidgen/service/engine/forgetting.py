@@ -536,7 +536,7 @@ class LogWithoutKey:
         return event if body is None else event._replace(body=body)
 
     def checkpoint(self, shard: int) -> Checkpoint | None:
-        """Where the log begins, if not with its first event."""
+        """Retention checkpoint of a log; None if it begins with its first event."""
         return self._family.reading.checkpoint(shard)
 
     def checkpoint_state(self, shard: int, key: str | None) -> CheckpointState | None:
@@ -594,7 +594,7 @@ class LogWithoutKey:
 
 
 def _has_numbers(event: Event) -> bool:
-    """Check whether an event tells of a record with a number."""
+    """True if an event has a record with a number."""
     contexts: list[Any] = []
     if event.type == "decision":
         contexts = [saving.read_compact(codec.read_decision(event.body, event.seq).record, "", "").context]

@@ -148,7 +148,7 @@ class CachedLearner:
 
     @property
     def has_unwritten(self) -> bool:
-        """True if it is to be written aside: one that may still begin with what others share would not, once read."""
+        """True if the learner has changes to write. A keyed learner that still equals the shared start has none."""
         return self.changed and not self.new
 
 
@@ -270,7 +270,7 @@ class LearnerCache:
             self.undo.push(self._groups.pop, model.shard, None)
 
     def _catch_up(self, model: ServedModel, key: str | None, held: CachedLearner) -> CachedLearner | None:
-        """Let a learner take what others wrote; None if it is to be read anew, since others began with it."""
+        """Apply other workers' events to a learner. None if it must be rebuilt because the shared state changed."""
         if held.new:
             self._drop(model.shard, key)
             return None
@@ -282,7 +282,7 @@ class LearnerCache:
         return held
 
     def _catch_up_group(self, model: ServedModel, group: SharedKeyState, seen: int) -> SharedKeyState | None:
-        """Let what keys share take what others wrote; None if it is to be read anew."""
+        """Apply other workers' events to shared state. None if it must be rebuilt."""
 
         def as_of(key: str) -> CachedLearner:
             held = self._keyed.get((model.shard, key))
@@ -386,11 +386,14 @@ class LearnerCache:
             self._drop(model.shard, key)
 
     def before_change(self, model: ServedModel, key: str | None) -> None:
-        """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
+        """Note that a learner is about to change.
+
+        If the command is undone, the learner is read again on its next use.
+        """
         self.undo.push(self._drop, model.shard, key)
 
     def after_change(self, model: ServedModel, key: str | None, held: CachedLearner, seq: int) -> None:
-        """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
+        """Note that a learner has learned an event. If that is undone, the learner is read again on its next use."""
         held.seq, held.changed = seq, True
         if model.shard in self._groups:
             self._grouped[model.shard] = seq
@@ -483,14 +486,14 @@ class LearnerCache:
             self._drop(shard, key)
 
     def evict_shared(self, model: ServedModel, ready: SharedKeyState | None = None) -> None:
-        """Let go of what the keys of a model share, or hold what was folded aside in its place."""
+        """Drop the shared state of a model's keys, or replace it by the state rebuilt in the background."""
         self._groups.pop(model.shard, None)
         if ready is not None:
             self._groups[model.shard], self._grouped[model.shard] = ready, model.seq
         self.undo.push(self._groups.pop, model.shard, None)
 
     def put(self, model: ServedModel, learner: Learner, seq: int) -> None:
-        """Hold a learner of a model without keys that was folded aside."""
+        """Cache a rebuilt learner of a model without keys."""
         learner.reserve(self._store.last_number(model.shard, None))
         self._plain[model.shard] = CachedLearner(learner, seq, model.blueprint.size, changed=True, looked=model.seq)
 

@@ -68,7 +68,7 @@ class DecisionEvent(NamedTuple):
 
     @property
     def names(self) -> list[tuple[int, str, int]]:
-        """Names of columns that it tells."""
+        """Names of columns that the event reports."""
         return codec.carried_names(self.shared, 0)
 
 
@@ -107,7 +107,7 @@ class FeedbackEvent(NamedTuple):
 
 
 class EventLog:
-    """The events of models, told in the service's own terms.
+    """Events of models, decoded to the service's terms.
 
     Parameters
     ----------

@@ -187,7 +187,7 @@ def lines(recording: LogSource, span: Span) -> Iterator[bytes]:
 
 
 def write_ndjson(recording: LogSource, span: Span, path: Path) -> int:
-    """One line each."""
+    """Write one JSON line per event."""
     count = 0
     with path.open("wb") as file:
         for line in lines(recording, span):
@@ -227,7 +227,7 @@ def columns(recording: LogSource) -> list[str]:
 
 
 def row(event: EventLine) -> dict[str, Any]:
-    """One event; what has no plain form is JSON."""
+    """An event as a flat row. Values without a plain form are JSON text."""
     reply = event.reply
     answer = {name: value for name, value in reply.items() if name not in _COMMON}
     version = event.model_version if event.model_version is not None else reply.get("model_version")

@@ -139,7 +139,7 @@ def read_learner_input(event: Event) -> Any:
 
 
 def carried_names(shared: dict[str, Any] | None, seq: int) -> list[tuple[int, str, int]]:
-    """The names that an event tells again."""
+    """Names of features that an event repeats."""
     if not shared or not (names := shared.get("names")):
         return []
     try:
@@ -196,7 +196,7 @@ _NOTHING = msgspec.Raw(b"null")
 
 
 class EventLine(msgspec.Struct, kw_only=True, dict=True):
-    """One event as the log says it; which fields there are depends on the type.
+    """An event as a line of an exported log. Its fields depend on the type.
 
     Fields and types that this smidgen does not know are no fault: `more` has the fields.
 
@@ -265,7 +265,7 @@ class EventLine(msgspec.Struct, kw_only=True, dict=True):
 
     @property
     def at(self) -> str:
-        """When it happened."""
+        """Time of the event."""
         event: Event | None = self.__dict__.get("its event")
         return self.written_at if event is None or self.written_at else stamp(event.at)
 

@@ -91,7 +91,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class Event(NamedTuple):
-    """One thing that happened.
+    """An event of the log.
 
     Attributes
     ----------

@@ -454,7 +454,7 @@ class ReplayRun:
 
 
 def _names(event: EventLine, made: EventLine | None) -> Carried:
-    """The names that an event tells again, or the decision that it is about."""
+    """Names of features that an event, or the decision it belongs to, repeats."""
     return event.names if made is None else (made.shared or {}).get("names", ())
 
 
