@@ -73,16 +73,96 @@ class Watch:
         return bool(old.mean() - new.mean() > 5.0 * np.sqrt(spread))
 
 
+class SlowBlocks:
+    """What the vector of a context says of each candidate: A of each block, and who holds it."""
+
+    def __init__(self, columns: int) -> None:
+        self.columns, self.most = columns, 1024 // columns
+        self.shared = self._fresh()
+        self.held: dict[Any, Any] = {}  # in the order of the places
+        self.recent: list[Any] = []
+        self.gains: list[float] = []
+        self.errors: list[float] = []
+
+    def _fresh(self) -> Any:
+        return [0.1 * np.eye(self.columns), np.zeros(self.columns)]
+
+    def _own(self, name: Any, groups: tuple[Any, ...]) -> list[Any]:
+        keys = [("id", name), *(("group", each) for each in groups)]
+        return [self.held[key] for key in keys if key in self.held]
+
+    @staticmethod
+    def _moments(block: Any, z: Any) -> tuple[float, float]:
+        A, w = block
+        return float(w @ z), float(z @ np.linalg.solve(A, z))
+
+    def _in_use(self) -> bool:
+        weights = DISCOUNT ** np.arange(len(self.gains))[::-1]
+        ahead = weights @ np.array(self.gains)
+        return bool(ahead >= 0 or ahead**2 <= 9 * (weights @ np.square(self.gains)))
+
+    def add(self, f: float, v: float, name: Any, groups: tuple[Any, ...], z: Any) -> tuple[float, float]:
+        if not self._in_use():
+            return f, v
+        weights = DISCOUNT ** np.arange(len(self.errors))[::-1]
+        noise = min(1.0, (weights @ np.array(self.errors) + 1.5) / (weights.sum() + 10) / 0.15)
+        f += self._moments(self.shared, z)[0]
+        for block in self._own(name, groups):
+            mean, spread = self._moments(block, z)
+            f, v = f + mean, v + noise * spread
+        free = len(self.held) < self.most
+        fresh = [free for each in groups if ("group", each) not in self.held]
+        if ("id", name) not in self.held:
+            fresh.append(free or any(kind == "group" for kind, _ in self.held))
+        return f, v + sum(fresh) * noise * (z @ z) / 0.1
+
+    def learn(self, f: float, v: float, y: float, name: Any, groups: tuple[Any, ...], z: Any) -> tuple[float, float]:
+        """The leader's moments with what the blocks said, if they counted."""
+        self._claim(name, groups)
+        own = [self.shared, *self._own(name, groups)]
+        found = [self._moments(block, z) for block in own]
+        mean, spread = (float(sum(part)) for part in zip(*found, strict=True))
+        for block in own:
+            u = np.linalg.solve(block[0], z)
+            block[1] = block[1] + u * (y - f - mean) / (1 + spread)
+            block[0] = block[0] + np.outer(z, z)
+        counted = self._in_use()
+        without, with_them = (np.clip(f, 0, 1) - y) ** 2, (np.clip(f + mean, 0, 1) - y) ** 2
+        self.errors.append(min(without, with_them))
+        if spread <= 0.5:
+            self.gains.append(without - with_them)
+        return (f + mean, v + spread) if counted else (f, v)
+
+    def _claim(self, name: Any, groups: tuple[Any, ...]) -> None:
+        self.recent = [*self.recent, name][-1000:]
+        if ("id", name) not in self.held:
+            loser = None
+            if len(self.held) >= self.most:
+                taken = [key for key in self.held if key[0] == "group"]
+                least = min(self.held, key=lambda key: self.recent.count(key[1]))
+                more = self.recent.count(name) > self.recent.count(least[1])
+                loser = taken[-1] if taken else least if more else None
+                if loser is None:
+                    return
+            self.held = {("id", name) if key == loser else key: block for key, block in self.held.items()}
+            self.held["id", name] = self._fresh()
+        for each in groups:
+            if ("group", each) not in self.held and len(self.held) < self.most:
+                self.held["group", each] = self._fresh()
+
+
 class SlowChoiceBank:
     """ChoiceBank with full covariances, for candidates that have names or none."""
 
-    def __init__(self, dim: int, seed: int = 0, width: float = 0.3) -> None:
+    def __init__(self, dim: int, seed: int = 0, width: float = 0.3, columns: int = 1) -> None:
+        self.columns = columns
         self.dim, self.width, self.lift, self.restarts, self.rounds = dim, width, Lift(dim, seed), [], 0
         self._begin()
 
     def _begin(self) -> None:
         self.plain, self.curved, self.watch = Ridge(self.dim, 0.1), Ridge(self.dim + COSINES, 0.1), Watch()
         self.arms: dict[Any, list[tuple[int, float, float]]] = {}  # by name: round, reward, residual
+        self.blocks = SlowBlocks(self.columns)
 
     def _arm(self, name: Any) -> tuple[float, float]:
         heard = [reward for _, reward, _ in self.arms.get(name, [])]
@@ -94,7 +174,7 @@ class SlowChoiceBank:
             return self._arm(name)
         return self.plain.moments(unit(x)) if leads == "plain" else self.curved.moments(self.lift(x))
 
-    def estimates(self, rows: Any, names: Any = None) -> tuple[Any, Any]:
+    def estimates(self, rows: Any, names: Any = None, vector: Any = None, groups: Any = None) -> tuple[Any, Any]:
         """The estimate and the width of each candidate."""
         found = []
         for k, x in enumerate(rows):
@@ -106,6 +186,8 @@ class SlowChoiceBank:
                 n = fade.sum()
                 f += float(fade @ np.array([left for _, _, left in heard])) / (n + 2) if heard else 0.0
                 v += 1 / (n + 2)
+            if vector is not None:
+                f, v = self.blocks.add(f, v, name, groups[k] if groups else (), vector)
             found.append((f, self.width * np.sqrt(v)))
         return tuple(np.array(found).T)
 
@@ -116,10 +198,12 @@ class SlowChoiceBank:
         there = np.flatnonzero(x)
         return int(there[0]) if len(there) == 1 else None
 
-    def learn(self, x: Any, reward: float, name: Any = None) -> None:
+    def learn(self, x: Any, reward: float, name: Any = None, vector: Any = None, groups: tuple[Any, ...] = ()) -> None:
         """Let every model learn the reward of one row."""
         name = self._name(x, name)
         f, v = self._led(x, name)
+        if vector is not None:
+            f, v = self.blocks.learn(f, v, reward, name, groups, vector)
         self.rounds += 1
         errors = {}
         plain = (np.clip(self.plain.moments(unit(x))[0], 0, 1) - reward) ** 2

@@ -152,6 +152,15 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
     yield "category: characters", f"{record.CATEGORY:,}", "", refused
     yield "text: characters", f"{record.TEXT:,}", "", refused
     yield "entries of a list", f"{record.LIST:,}", "", refused
+    yield "fewest numbers of a vector", f"{record.SHORTEST_VECTOR:,}", "", refused
+    yield "numbers of a vector", f"{record.LONGEST_VECTOR:,}", "", refused
+    yield "columns in which vectors are crossed with candidates", f"{record.VECTOR_CROSSES:,}", "", "the rest have none"
+    yield (
+        "categories of a candidate that vectors are crossed with",
+        f"{record.VECTOR_GROUPS:,}",
+        "",
+        "the rest have none",
+    )
     yield "name of a feature: characters", f"{record.NAME:,}", "", "truncated, with a digest"
     yield "crosses of one candidate", f"{record.CROSSES:,}", "", "the rest are ignored"
     yield (

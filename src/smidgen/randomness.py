@@ -21,7 +21,7 @@ _ELEVEN = np.uint64(11)
 _TO_UNIT = 2.0**-53
 
 #: Streams: independent sequences for the several uses that one decision has for randomness.
-DIRECTION, COIN, TRAFFIC = 1, 2, 3
+DIRECTION, COIN, TRAFFIC, SIGNS = 1, 2, 3, 4
 
 
 def stream_key(seed: int, stream: int) -> U64:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+import smidgen
 from laws.loops import CASES
 from smidgen import _core, randomness
 from smidgen._core import math as core_math
@@ -51,6 +52,18 @@ def play_functions() -> Iterator[tuple[str, str]]:
         yield f"fill_normals {n}", digest(out)
 
 
+def play_vectors() -> Iterator[tuple[str, str]]:
+    """Vectors of contexts and candidates: projection, cosines, blocks that are taken over."""
+    rng, decisions = np.random.default_rng(5), []
+    learner = smidgen.Pipeline(features=smidgen.Vectorizer(dim=1024, vectors=150), learner=smidgen.ChoiceBank(dim=1024))
+    for _ in range(60):
+        given = {f"c{k}": {"emb": rng.normal(size=160), "kind": f"k{k % 3}"} for k in range(9)}
+        made = learner.decide(smidgen.Candidates(given, context={"emb": rng.normal(size=160)}))
+        learner.learn(made, float(rng.random()))
+        decisions.append(made)
+    yield "vectors", digest(sorted(snapshot(learner).items()), decisions)
+
+
 def play_cases(rounds: int, part: str = "") -> Iterator[tuple[str, str]]:
     """Every learner in every setting and form, by the two verbs with late feedback."""
     for case in CASES:
@@ -62,7 +75,7 @@ def play_cases(rounds: int, part: str = "") -> Iterator[tuple[str, str]]:
 
 def record() -> None:
     """Write the digests that every level and machine must give."""
-    bits = {str(rounds): dict((*play_functions(), *play_cases(rounds))) for rounds in (400, 4_000)}
+    bits = {str(rounds): dict((*play_functions(), *play_vectors(), *play_cases(rounds))) for rounds in (400, 4_000)}
     Path(__file__).with_name("bits.json").write_text(json.dumps(bits, indent=1) + "\n")
 
 
@@ -73,7 +86,7 @@ def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000
     part = sys.argv[2] if len(sys.argv) > 2 else ""
     print("level", _core.LEVEL)
-    for name, bits in (*(() if part else play_functions()), *play_cases(rounds, part)):
+    for name, bits in (*(() if part else (*play_functions(), *play_vectors())), *play_cases(rounds, part)):
         print(f"{name}: {bits}", flush=True)
     return None
 

@@ -170,7 +170,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "a function": ({"it": math.sqrt}, "it is a builtin"),
     "a class": ({"it": int}, "it is a type"),
     "complex": ({"it": 1j}, "it is a complex"),
-    "a matrix": ({"it": np.ones((2, 2))}, "it is a ndarray"),
+    "a matrix": ({"it": np.ones((2, 2))}, r"it has the shape \(2, 2\), and a vector has one dimension"),
     "not a record": ([1, 2], "the record is a list of 2"),
     "a string": ("record", "the record is 'record'"),
     "none": (None, "the record is None"),

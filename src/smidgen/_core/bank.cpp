@@ -2,6 +2,7 @@
 #include "bank.hpp"
 
 #include "bind.hpp"
+#include "blocks.hpp"
 #include "second_order.hpp"
 #include "settle.hpp"
 
@@ -146,8 +147,8 @@ INLINE int64_t longest_row(const Offer& offer, int64_t first, int64_t K) {
     return most;
 }
 
-INLINE Settled decide(const Bank& bank, const Offer& offer, int64_t first, Vec<const uint32_t> names, Mask mask,
-                      Vec<const uint64_t> keys, int64_t number, const Estimates& out) {
+INLINE Settled decide(const Bank& bank, const Offer& offer, int64_t first, Vec<const uint32_t> names,
+                      const Blocks& blocks, Mask mask, Vec<const uint64_t> keys, int64_t number, const Estimates& out) {
     int64_t K = out.means.n, leads = bank.leader();
     const Model& model = leads == CURVED ? bank.curved : bank.plain;
     double ridge = bank.numbers[RIDGE], now = bank.numbers[ROUNDS];
@@ -176,6 +177,7 @@ INLINE Settled decide(const Bank& bank, const Offer& offer, int64_t first, Vec<c
         out.means[k] = found.mean;
         out.spreads[k] = found.spread;
     }
+    add_directions(blocks, out.means, out.spreads);
     return settle(out, mask, bank.numbers, key_in(keys), number);
 }
 
@@ -185,7 +187,7 @@ INLINE double squared_error(double mean, double y) {
 }
 
 // Let all models learn the reward of one row; changes nothing where one of them has no space.
-INLINE int64_t learn(const Bank& bank, Row x, uint32_t name, double y, bool counts) {
+INLINE int64_t learn(const Bank& bank, Row x, uint32_t name, const Blocks& blocks, int64_t k, double y, bool counts) {
     for (double v : x.val) {
         if (!is_finite(v)) return STRANGE;
     }
@@ -224,6 +226,14 @@ INLINE int64_t learn(const Bank& bank, Row x, uint32_t name, double y, bool coun
         Moments own = arm_moments(bank.arms, at);
         others[ARMS - 1] = squared_error(own.mean, y);
         if (leads == ARMS) led = own;
+    }
+    if (blocks.there()) {
+        bool counted = blocks.in_use();
+        Moments more = learn_directions(blocks, k, y - led.mean);
+        move_gate(blocks, more.spread, squared_error(led.mean, y), squared_error(led.mean + more.mean, y));
+        if (counted) led = {led.mean + more.mean, led.spread + more.spread};
+    }
+    if (at >= 0) {
         Faded drift = drift_at(bank.arms, at, now);
         bank.arms.table(at, 0) += 1.0;
         bank.arms.table(at, 1) += y;
@@ -243,22 +253,28 @@ void require_names(Vec<const uint32_t> names, int64_t K) {
     require(names.n == 0 || names.n == K, "the names need one place per candidate");
 }
 
-Settled decide_bank(Bank bank, Offer offer, Vec<const uint32_t> names, Mask mask, Vec<const uint64_t> keys, int64_t number,
-                    Vec<double> means, Vec<double> widths, Vec<double> p) {
+Settled decide_bank(Bank bank, Offer offer, Vec<const uint32_t> names, Blocks blocks, Mask mask, Vec<const uint64_t> keys,
+                    int64_t number, Vec<double> means, Vec<double> widths, Vec<double> p) {
     Estimates out{means, widths, p};
     bank.check();
     require_estimates(out, mask);
     offer.check(0, means.n, bank.plain.dim());
     require_names(names, means.n);
-    return decide(bank, offer, 0, names, mask, keys, number, out);
+    blocks.check(bank.plain.dim(), means.n);
+    return decide(bank, offer, 0, names, blocks, mask, keys, number, out);
 }
 
-int64_t learn_bank(Bank bank, Offer offer, Vec<const uint32_t> names, int64_t row, double y, bool counts) {
+int64_t learn_bank(Bank bank, Offer offer, Vec<const uint32_t> names, Blocks blocks, int64_t row, double y, bool counts) {
     bank.check();
     offer.check(row, 1, bank.plain.dim());
     require_names(names, offer.rows());
+    blocks.check(bank.plain.dim(), offer.rows());
+    if (blocks.there()) {
+        RootState state{blocks.R[0], blocks.slots, blocks.used};
+        require(blocks.used[0] + state.new_columns(blocks.row()) <= blocks.R.n1, "the blocks have too few rows");
+    }
     Row x = offer.row(row);
-    return learn(bank, x, arm_name(names, row, x), y, counts);
+    return learn(bank, x, arm_name(names, row, x), blocks, row, y, counts);
 }
 
 // Rounds, until they are over or one needs more space or brings an alarm: the next one, and why.
@@ -275,16 +291,17 @@ std::tuple<int64_t, int64_t> play_bank(Bank bank, Offer offer, int64_t stride, M
     Scratch<double> means(K), widths(K), p(K);
     Estimates out{means.vec(), widths.vec(), p.vec()};
     Vec<const uint32_t> nameless{nullptr, 0};
+    const Blocks none{};
     for (int64_t t = begin; t < T; ++t) {
         int64_t place = masks.n ? smallest(t * K, masks.n - K) : 0;
         Mask mask = masks.n ? masks.slice(place, place + K) : masks;
         require_estimates(out, mask);
-        Settled made = decide(bank, offer, t * stride, nameless, mask, keys, int64_t(uint64_t(first) + uint64_t(t)), out);
+        Settled made = decide(bank, offer, t * stride, nameless, none, mask, keys, int64_t(uint64_t(first) + uint64_t(t)), out);
         int64_t action = std::get<0>(made);
         if (action < 0) return {t, action};
         std::tie(actions[t], greedy[t], shares[t]) = made;
         Row x = offer.row(t * stride + action);
-        int64_t why = learn(bank, x, arm_name(nameless, action, x), rewards(t, action), true);
+        int64_t why = learn(bank, x, arm_name(nameless, action, x), none, 0, rewards(t, action), true);
         if (why == ALARM) return {t + 1, why};
         if (why != LEARNT) return {t, why};
     }
@@ -337,9 +354,9 @@ bool count_reward(Vec<double> book, double reward) {
 double cosine(double turns) { return cos_turns(turns); }
 
 const Family family("bank", {
-    entry<decide_bank>("decide_bank", "bank, offer, names, mask, keys, number, means, widths, p",
+    entry<decide_bank>("decide_bank", "bank, offer, names, blocks, mask, keys, number, means, widths, p",
                        "One decision by the model that leads: action, greedy one, propensity."),
-    entry<learn_bank>("learn_bank", "bank, offer, names, row, y, counts",
+    entry<learn_bank>("learn_bank", "bank, offer, names, blocks, row, y, counts",
                       "Let all models learn the reward of one row, and count it if asked to; says what became of it."),
     entry<play_bank>("play_bank",
                      "bank, offer, stride, masks, rewards, keys, first, begin, actions, greedy, shares",

@@ -477,7 +477,54 @@ int64_t lay_sheet(Ones ones, NumberColumns numbers, WordColumns words, Indices c
     return out.at;
 }
 
+// --- vectors ------------------------------------------------------------------------------------------------------------
+
+// The numbers of a list as single precision: −1, or the place of the first entry that is no number, or not within ±most.
+int64_t take_vector(Listed<double> values, double most, Vec<float> out) {
+    require(values.n == out.n, "out needs one place per number");
+    for (int64_t i = 0; i < out.n; ++i) {
+        PyObject* item = PyList_GET_ITEM(values.list, i);
+        double v;
+        if (__builtin_expect(PyFloat_Check(item), 1)) {
+            v = PyFloat_AS_DOUBLE(item);
+        } else if (PyLong_CheckExact(item)) {
+            v = PyLong_AsDouble(item);
+            if (PyErr_Occurred()) {
+                PyErr_Clear();
+                return i;
+            }
+        } else {
+            return i;
+        }
+        if (!(v >= -most && v <= most)) return i;
+        out[i] = float(v);
+    }
+    return -1;
+}
+
+// A vector of unit length, each line of `along` times it; without lines the unit vector itself. Zeros stay zeros.
+void lay_vector(Vec<const float> given, Mat<const double> along, Vec<double> out) {
+    require(along.rows == 0 ? out.n == given.n : along.cols == given.n && out.n == along.rows, "out does not fit");
+    Scratch<double, 512> unit(given.n);
+    copy(unit.vec(), given);
+    double over = over_length(dot(unit.vec(), unit.vec()));
+    for (int64_t i = 0; i < given.n; ++i) unit[i] *= over;
+    if (along.rows == 0) copy(out, unit.vec());
+    for (int64_t k = 0; k < along.rows; ++k) out[k] = dot(along[k], unit.vec());
+}
+
+// The cosine of two vectors; 0 where one of them is zero.
+double vector_cosine(Vec<const float> a, Vec<const float> b) {
+    require(a.n == b.n, "the vectors must have one length");
+    double squares = dot(a, a) * dot(b, b);
+    return squares > 0.0 ? dot(a, b) / root(squares) : 0.0;
+}
+
 const Family family("records", {
+    entry<take_vector>("take_vector", "values, most, out",
+                       "Numbers of a list in single precision; −1, or the place of the first that is none."),
+    entry<lay_vector>("lay_vector", "given, along, out", "A vector at unit length, projected if there are directions."),
+    entry<vector_cosine>("vector_cosine", "a, b", "The cosine of two vectors; 0 where one of them is zero."),
     entry<find_categories>("find_categories", "table, known, strings, ids",
                            "The ids of strings by a table (−1: absent, −2: not known); returns how many are not known."),
     entry<add_category>("add_category", "table, known, first, last, found", "Enter the string known[first:last]."),

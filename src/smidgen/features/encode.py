@@ -5,6 +5,7 @@ The common case is one compiled step (`encode_one`): one record, all of whose na
 
 from __future__ import annotations
 
+import zlib
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 from smidgen._core import records as core_records
 from smidgen._core import text as core_text
 from smidgen.decision import FloatArray, IntArray
+from smidgen.features import limits
 from smidgen.features.batch import CSR, read_sheet
 from smidgen.features.crossing import (
+    SIGN,
     Crossing,
     KnownValues,
     NamedValue,
@@ -26,8 +29,10 @@ from smidgen.features.crossing import (
     term_weights,
 )
 from smidgen.features.encoded import Encoded, lay_rows
+from smidgen.features.names import bounded
 from smidgen.features.parse import ParsedRecords, Reader
 from smidgen.features.state import CONTEXT, VectorizerState
+from smidgen.features.vectors import FieldVector, cosines, feature_names, field_of, unit_vector
 from smidgen.features.words import CONSTANT, NOTHING
 
 
@@ -86,6 +91,8 @@ def one_row(laid: EncodedRow, memory: VectorizerState, g: ParsedRecords) -> Enco
     more: dict[str, Any] = {}
     if len(laid.terms):
         more = {"terms": laid.terms.copy(), "texts": (laid.path,), "text_counts": _ONE}
+    if g.vectors:
+        more["vectors"], more["vector_lengths"] = _vectors_in(g)
     if len(memory.book.names) >= memory.book.capacity:
         more["forgotten"] = memory.book.forgotten(np.concatenate([np.array(g.cats, WHOLE), laid.terms]))
     return Encoded(
@@ -102,6 +109,7 @@ def one_row(laid: EncodedRow, memory: VectorizerState, g: ParsedRecords) -> Enco
 
 _ONE: IntArray = np.ones(1, np.int64)
 _NO_TERMS: IntArray = np.empty(0, np.int64)
+_NO_VALUES: FloatArray = np.empty(0)
 _ONE.flags.writeable = False
 
 
@@ -122,6 +130,24 @@ def _some(entries: list[tuple[int, int, float]]) -> Some:
     return Some(rows, ids, np.array([entry[2] for entry in old], np.float64), new)
 
 
+def crossed(name: str, other: str) -> str:
+    """The name of a cross."""
+    return bounded(name + SIGN + other)
+
+
+def is_vector_cross(name: str) -> bool:
+    """Whether a feature is a cross of a vector with an id."""
+    first, sign, _ = name.partition(SIGN)
+    return bool(sign) and field_of(first) is not None
+
+
+def key_of(name: str) -> int:
+    """The key of a category that vectors are crossed with; 0 of every other feature, and of ids."""
+    if "=" not in name or name.startswith("id="):
+        return 0
+    return zlib.crc32(name.encode("utf-8", "surrogatepass")) or 1
+
+
 def _rows_with_words(g: ParsedRecords) -> IntArray:
     """The rows whose texts have words."""
     ends = [*(first for _, _, first in g.texts), len(g.terms)][1:]
@@ -130,23 +156,46 @@ def _rows_with_words(g: ParsedRecords) -> IntArray:
     return np.unique(np.concatenate([np.array(found, np.int64), *wide]))
 
 
+class VectorFeatures(NamedTuple):
+    """A vector as features: its row, their ids (a new name: −1 − its place) and their values."""
+
+    row: int
+    ids: IntArray
+    values: FloatArray
+
+
+def _vectors_in(*gathered: ParsedRecords | None) -> tuple[tuple[str, ...], IntArray]:
+    """The fields that held vectors, and how many numbers these had."""
+    found = {each.path: len(each.numbers) for g in gathered if g is not None for _, each in g.vectors}
+    return tuple(found), np.array(list(found.values()), np.int64)
+
+
 class Encoder:
     """Encodes records and candidates by what memory knows; changes nothing but its own tables of known names."""
 
-    __slots__ = ("_absent", "_constant", "_cross", "_memory", "_scale", "reader")
+    __slots__ = ("_absent", "_constant", "_cross", "_keys", "_memory", "_places", "_scale", "_vectors", "reader")
 
     def __init__(
-        self, memory: VectorizerState, reader: Reader, crossing: Crossing, constant: bool, scale: bool
+        self,
+        memory: VectorizerState,
+        reader: Reader,
+        crossing: Crossing,
+        constant: bool,
+        scale: bool,
+        vectors: tuple[int, int] = (0, 0),
     ) -> None:
         self._memory, self.reader, self._cross = memory, reader, crossing
         self._constant, self._scale = constant, scale
+        self._vectors = vectors  # the most columns of a vector, and the seed of projections
+        self._places: dict[str, IntArray] = {}  # of each field with vectors, the ids of its features
+        self._keys: dict[int, int] = {}  # of each category, its key
         self._absent: dict[int, int] = {}  # of each number, the id of its indicator
 
     def forget(self) -> None:
         """Drop all tables; they fill up again."""
         self.reader.forget()
         self._cross.forget()
-        self._absent = {}
+        self._absent, self._places, self._keys = {}, {}, {}
 
     def record(self, record: Any) -> Encoded:
         """Encode a record as one row."""
@@ -174,7 +223,123 @@ class Encoder:
         laid = None if g.names or crossed or len(g.texts) > 1 else encode_one(g, self._memory, self._scale)
         if laid is not None and self._constant and len(laid.terms):
             laid.values[0] = CONSTANT
-        return laid
+        return laid if laid is None or not g.vectors else self._joined(laid, g)
+
+    def _joined(self, laid: EncodedRow, g: ParsedRecords) -> EncodedRow | None:
+        """The row with the features of its vectors; None where one of them has a new name."""
+        found = [self._features_of(each, 0, None) for _, each in g.vectors]
+        if any(each is None for each in found):
+            return None
+        known = [each for each in found if each is not None]
+        columns = np.concatenate([laid.columns, *(self._memory.book.columns[each.ids] for each in known)])
+        values = np.concatenate([laid.values, *(each.values for each in known)])
+        starts, where, what = np.empty(2, WHOLE), np.empty(len(columns), COLUMN), np.empty(len(columns))
+        n = core_records.lay_rows(np.zeros(len(columns), WHOLE), columns, values, starts, where, what)
+        return (
+            laid._replace(columns=where[:n], values=what[:n])
+            if n == len(where)
+            else laid._replace(columns=where[:n].copy(), values=what[:n].copy())
+        )
+
+    def _features_of(self, vector: FieldVector, row: int, g: ParsedRecords | None) -> VectorFeatures | None:
+        """A vector as features; new names go into what was gathered, or lead to None."""
+        path, (most, seed) = vector.path, self._vectors
+        ids = self._places.get(path)
+        if ids is None or len(ids) != min(len(vector.numbers), most):
+            find = self._memory.book.find
+            ids = np.array([find(name) for name in feature_names(path, len(vector.numbers), most)], np.int64)
+            if ids.min() >= 0 and ids.max() < self._memory.book.capacity:
+                self._places[path] = ids
+            elif ids.min() < 0 and g is None:
+                return None
+            elif g is not None:
+                names = feature_names(path, len(vector.numbers), most)
+                ids = np.array([i if i >= 0 else -1 - g.place(names[k]) for k, i in enumerate(ids.tolist())], np.int64)
+        return VectorFeatures(row, ids, unit_vector(vector.numbers, most, seed))
+
+    def _placed(self, vectors: list[VectorFeatures | None]) -> Some:
+        """Features of vectors as entries of rows."""
+        rows, ids, values, new = [_NO_TERMS], [_NO_TERMS], [_NO_VALUES], list[tuple[int, int, float]]()
+        for each in vectors:
+            if each is None:
+                continue
+            known = each.ids >= 0
+            rows.append(np.full(int(known.sum()), each.row))
+            ids.append(each.ids[known])
+            values.append(each.values[known])
+            fresh = zip(each.ids[~known].tolist(), each.values[~known].tolist(), strict=True)
+            new += [(each.row, -1 - found, value) for found, value in fresh]
+        return Some(np.concatenate(rows), np.concatenate(ids), np.concatenate(values), new)
+
+    def _own_vectors(self, g: ParsedRecords) -> list[Some]:
+        """The vectors of the records themselves."""
+        return [self._placed([self._features_of(each, row, g) for row, each in g.vectors])] if g.vectors else []
+
+    def _cosines(self, about: ParsedRecords, g: ParsedRecords) -> list[Some]:
+        """How near the vectors of candidates are to those of their context."""
+        near = cosines([each for _, each in about.vectors], g.vectors) if about.vectors and g.vectors else []
+        if not near:
+            return []
+        ids = {name: self._memory.book.find(name) for _, name, _ in near}
+        return [_some([(row, ids[name] if ids[name] >= 0 else -1 - g.place(name), value) for row, name, value in near])]
+
+    def _direction(self, about: ParsedRecords, every: KnownValues, g: ParsedRecords) -> dict[str, Any]:
+        """The vectors of a context, for a learner that crosses them itself, and what it crosses them with."""
+        found = [each for _, vector in about.vectors if (each := self._features_of(vector, 0, g)) is not None]
+        ids = np.concatenate([each.ids for each in found])
+        columns = np.where(ids >= 0, self._memory.book.columns[np.maximum(ids, 0)], 0)
+        return {
+            "direction": np.concatenate([each.values for each in found]),
+            "direction_columns": columns.astype(np.uint32),
+            "direction_names": np.where(ids >= 0, -1, -1 - ids),
+            "groups": self._groups(every, g),
+        }
+
+    def _groups(self, every: KnownValues, g: ParsedRecords) -> NDArray[np.uint32]:
+        """Of each candidate the keys of its first categories, but for its id."""
+        out = np.zeros((g.row, limits.VECTOR_GROUPS), np.uint32)
+        filled = [0] * g.row
+        c, names = every.categories, self._memory.book.names
+        known = zip(every.rows[:c].tolist(), every.ids[:c].tolist(), strict=True)
+        entries = [(row, self._key(i, names)) for row, i in known]
+        entries += [(row, key_of(name)) for (row, _), name in zip(g.new, new_names(g), strict=True)]
+        for row, key in entries:
+            if key and filled[row] < limits.VECTOR_GROUPS:
+                out[row, filled[row]] = key
+                filled[row] += 1
+        return out[:, : max(filled, default=0)].ravel()
+
+    def _key(self, i: int, names: list[str]) -> int:
+        if i >= self._memory.book.capacity:
+            return 0
+        found = self._keys.get(i)
+        if found is None:
+            found = self._keys[i] = key_of(names[i])
+        return found
+
+    def _crossed(self, about: ParsedRecords, mains: bool, ids: Any, g: ParsedRecords) -> list[Some]:
+        """The vectors of a context for a learner that does not cross them: with all candidates, and with each id."""
+        own: list[VectorFeatures | None] = [self._features_of(each, 0, g) for _, each in about.vectors]
+        out = [self._placed([each and each._replace(row=row) for each in own for row in range(g.row)])] if mains else []
+        if ids is None or not self._cross.pairs:
+            return out
+        most, book, entries = self._vectors[0], self._memory.book, list[tuple[int, int, float]]()
+        left = limits.VECTOR_CROSSES - sum(is_vector_cross(name) for name in book.names)
+        for _, vector in about.vectors:
+            names, values = (
+                feature_names(vector.path, len(vector.numbers), most),
+                unit_vector(vector.numbers, *self._vectors),
+            )
+            for row, each in enumerate(ids):
+                crosses = [crossed(name, f"id={each}") for name in names]
+                if crosses[0] not in book.ids:
+                    left -= len(names)
+                    if left < 0:
+                        continue
+                for name, value in zip(crosses, values.tolist(), strict=True):
+                    found = book.find(name)
+                    entries.append((row, found if found >= 0 else -1 - g.place(name), value))
+        return [*out, _some(entries)]
 
     def _read(self, record: Any, later: bool) -> ParsedRecords:
         """Parse a record, its absent fields and the constant. Words of a text may be looked up later."""
@@ -206,8 +371,14 @@ class Encoder:
     def _known_indicator(self, slot: int) -> int:
         return self._indicator(slot, ParsedRecords())
 
-    def candidates(self, g: ParsedRecords, context: Any, mains: bool, ids: Any, top: int | None) -> Encoded:
-        """Candidates, crossed with their context; with ``mains`` also what is the same for all of them."""
+    def candidates(
+        self, g: ParsedRecords, context: Any, mains: bool, ids: Any, top: int | None, directions: bool = False
+    ) -> Encoded:
+        """Candidates, crossed with their context; with ``mains`` also what is the same for all of them.
+
+        With ``directions`` the vectors of the context stand apart: the learner crosses them itself.
+        """
+        apart: dict[str, Any] = {}
         about, every, n = ParsedRecords(), known_values(g, self._memory, self._scale), g.row
         more = [self._indicators(g, every)]
         if mains:
@@ -221,7 +392,12 @@ class Encoder:
                 more.append(Some(*self._cross.cross(features, every, fresh, g)))
             if mains:
                 more += [self._shared(each, n, g) for each in features]
-        return self._laid(g, every, more, about, candidates=True, ids=ids, top=top)
+            more += self._cosines(about, g)
+            if about.vectors and directions and self._cross.pairs:
+                apart = self._direction(about, every, g)
+            elif about.vectors:
+                more += self._crossed(about, mains, ids, g)
+        return self._laid(g, every, more, about, candidates=True, ids=ids, top=top, **apart)
 
     def _constants(self, n: int) -> Some:
         n = n if self._constant else 0
@@ -286,7 +462,9 @@ class Encoder:
         new = [(row, place, 1.0) for row, place in g.new]
         new += [(row, place, 0.0 if self._scale else number) for row, place, number in g.new_numbers]
         blocks = [self._block(block) for block in g.wide.texts]
-        parts = [*more, *([self._words(g)] if g.terms else []), *(part for part, _ in blocks)]
+        if g.vectors or (about is not None and about.vectors):
+            settings["vectors"], settings["vector_lengths"] = _vectors_in(g, about)
+        parts = [*more, *self._own_vectors(g), *([self._words(g)] if g.terms else []), *(part for part, _ in blocks)]
         for part in (*ones, *parts):
             new += part.new
         c = every.categories

@@ -19,7 +19,8 @@ from smidgen.serialization import same, structure
 
 _NONE: IntArray = np.empty(0, np.int64)
 _NOTHING: FloatArray = np.empty(0)
-for _empty in (_NONE, _NOTHING):
+_NO_COLUMNS: NDArray[np.uint32] = np.empty(0, np.uint32)
+for _empty in (_NONE, _NOTHING, _NO_COLUMNS):
     _empty.flags.writeable = False
 
 
@@ -60,6 +61,13 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         How many numbers were clipped.
     ids, top
         Of candidates: their ids, and how many places of the ranking count (None: one item is to be chosen).
+    direction, direction_columns, direction_names
+        The vectors of a context that is crossed with the candidates, one after the other: their features, the columns
+        of these, and the places in ``names`` of those that have none (−1: it has one).
+    groups
+        Of each candidate as many keys of categories, 0 behind the last: what the vectors are crossed with after its id.
+    vectors, vector_lengths
+        The fields that held vectors, and how many numbers each of them had.
     source
         The record, or the candidates and their context, as JSON would say them, in MessagePack: they are encoded again
         when they are learnt. None where the rows stay as they are.
@@ -86,6 +94,12 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
     ids: tuple[str | int, ...] | None = None
     top: int | None = None
     candidates: bool = False
+    direction: FloatArray = _NOTHING
+    direction_columns: NDArray[np.uint32] = _NO_COLUMNS
+    direction_names: IntArray = _NONE
+    groups: NDArray[np.uint32] = _NO_COLUMNS
+    vectors: tuple[str, ...] = ()
+    vector_lengths: IntArray = _NONE
     source: bytes | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -121,6 +135,17 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         """A copy without some columns and without the new names for which ``names`` is True."""
         kept = ~np.isin(self.indices, columns)
         place, new = np.cumsum(~names) - 1, ~names[self.new_names]
+        more: dict[str, Any] = {}
+        if len(self.direction):
+            fresh = self.direction_names >= 0
+            gone = np.where(fresh, names[np.maximum(self.direction_names, 0)] if len(names) else False, False)
+            left = ~(gone | (~fresh & np.isin(self.direction_columns, columns)))
+            where = np.where(fresh[left], place[self.direction_names[left]] if len(place) else -1, -1)
+            more = {
+                "direction": self.direction[left],
+                "direction_columns": self.direction_columns[left],
+                "direction_names": where.astype(np.int64),
+            }
         return structs.replace(
             self,
             starts=np.concatenate([[0], np.cumsum(kept)])[self.starts].astype(np.int64),
@@ -132,7 +157,15 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
             new_values=self.new_values[new],
             new_numbers=place[self.new_numbers],
             new_terms=place[self.new_terms],
+            **more,
         )
+
+    def direction_with(self, columns: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The columns of the direction, the new names in these columns."""
+        fresh = self.direction_names >= 0
+        if not fresh.any():
+            return self.direction_columns
+        return np.where(fresh, columns[np.maximum(self.direction_names, 0)], self.direction_columns).astype(np.uint32)
 
     def settled(self) -> Encoded:
         """A copy as rows that do not change later."""
@@ -141,6 +174,9 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild it."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__ if name != "source"}
+        for name in _OPTIONAL:  # of records with vectors
+            if not len(fields[name]):
+                del fields[name]
         return fields if self.source is None else {**fields, "source": np.frombuffer(self.source, np.uint8)}
 
     @classmethod
@@ -150,7 +186,12 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
             source = (
                 np.asarray(fields["source"]).astype(np.uint8, casting="safe").tobytes() if "source" in fields else None
             )
-            made = cls(**{name: fields[name] for name in cls.__struct_fields__ if name != "source"}, source=source)
+            given = {
+                name: fields[name]
+                for name in cls.__struct_fields__
+                if name != "source" and (name not in _OPTIONAL or name in fields)
+            }
+            made = cls(**given, source=source)
             sound = _sound(made)
         except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
             raise InvalidFeatures(
@@ -163,6 +204,8 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         return made
 
 
+#: Fields that a record has only where there are vectors.
+_OPTIONAL = ("direction", "direction_columns", "direction_names", "groups", "vectors", "vector_lengths")
 _TYPES = {
     "starts": np.int64,
     "indices": np.uint32,
@@ -178,6 +221,11 @@ _TYPES = {
     "new_terms": np.int64,
     "text_counts": np.int64,
     "forgotten": np.int64,
+    "direction": np.float64,
+    "direction_columns": np.uint32,
+    "direction_names": np.int64,
+    "groups": np.uint32,
+    "vector_lengths": np.int64,
 }
 
 
@@ -185,7 +233,7 @@ def _sound(e: Encoded) -> bool:
     arrays = {name: getattr(e, name) for name in _TYPES}
     if any(array.dtype != _TYPES[name] or array.ndim != 1 for name, array in arrays.items()):
         return False
-    for name in ("values", "new_values", "raw", "new_raw"):
+    for name in ("values", "new_values", "raw", "new_raw", "direction"):
         check_finite(arrays[name], f"the record's {name}", "give what to_record gave")
     n, m = len(e), len(e.names)
     steps = np.diff(e.starts)
@@ -205,6 +253,11 @@ def _sound(e: Encoded) -> bool:
         and _below(e.forgotten, e.dim)
         and all(_below(array, m) for array in (e.new_names, e.new_numbers, e.new_terms))
         and all(isinstance(name, str) for name in (*e.names, *e.texts))
+        and len(e.direction) == len(e.direction_columns) == len(e.direction_names)
+        and (not len(e.direction) or (int(e.direction_columns.max()) < e.dim and _below(e.direction_names + 1, m + 1)))
+        and len(e.groups) % n == 0
+        and len(e.vectors) == len(e.vector_lengths)
+        and all(isinstance(path, str) for path in e.vectors)
         and isinstance(e.clipped, int)
         and (e.source is None or isinstance(e.source, bytes))
         and isinstance(e.candidates, bool)

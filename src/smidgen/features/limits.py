@@ -17,6 +17,12 @@ CATEGORY = 1_000
 TEXT = 131_072
 #: Entries of a list.
 LIST = 1_000
+#: Numbers of a vector.
+SHORTEST_VECTOR, LONGEST_VECTOR = 2, 4_096
+#: Columns of crosses of vectors with candidates.
+VECTOR_CROSSES = 1_024
+#: Categories of one candidate that a context's vector is crossed with.
+VECTOR_GROUPS = 4
 #: Numbers beyond ± this are refused.
 LARGEST = 1e100
 #: Characters of a feature's name; a longer one is cut, and told apart by a digest.

@@ -23,6 +23,7 @@ from smidgen.features import limits
 from smidgen.features.frames import frame_records, is_frame, missing
 from smidgen.features.names import CategoryIndex, FeatureNames, Strings, bounded, one_after_the_other
 from smidgen.features.state import Scaling
+from smidgen.features.vectors import FieldVector, Lengths, Numbers, as_numbers, from_json, is_json_vector, is_vector
 from smidgen.features.words import COUNT, ID, NOTHING, TermIndex, spelt, terms
 
 FORMS = "give a mapping, a dataclass, or a row of a pandas or polars frame"
@@ -84,7 +85,7 @@ _PLAIN = frozenset((str, int, float, bool))
 
 
 def plain_record(value: Any) -> dict[str, Any]:
-    """A record with its values as JSON would say them, objects inside objects too."""
+    """A record with its values as JSON would say them, objects inside objects too; vectors in single precision."""
     return {str(name): _plain(each) for name, each in as_record(value).items()}
 
 
@@ -93,6 +94,8 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
+    if is_vector(value):
+        return as_numbers("a vector", value)
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     found = plain(value)
@@ -218,6 +221,7 @@ class ParsedRecords:
         "slots",
         "terms",
         "texts",
+        "vectors",
         "weights",
         "wide",
     )
@@ -231,6 +235,7 @@ class ParsedRecords:
         self.ends: list[tuple[int, int]] = []
         self.terms: list[int] = []
         self.texts: list[tuple[str, int, int]] = []  #: path, row, where its terms begin
+        self.vectors: list[tuple[int, FieldVector]] = []  #: row and vector
         self.places: dict[int, int] = {}  #: of terms, by where they stand
         self.weights: dict[int, float] = {}
         self.names: dict[str, int] = {}  #: new names, and their places
@@ -315,10 +320,13 @@ class RecordField:
 class Reader:
     """Reads records into `ParsedRecords`, by what the names and statistics know."""
 
-    __slots__ = ("_fields", "_roots", "book", "scaling", "texts")
+    __slots__ = ("_fields", "_roots", "book", "lengths", "scaling", "texts")
 
-    def __init__(self, book: FeatureNames, scaling: Scaling, texts: tuple[str, ...]) -> None:
+    def __init__(
+        self, book: FeatureNames, scaling: Scaling, texts: tuple[str, ...], lengths: Lengths | None = None
+    ) -> None:
         self.book, self.scaling, self.texts = book, scaling, frozenset(texts)
+        self.lengths = lengths  #: None: vectors are refused
         self.forget()
 
     def forget(self) -> None:
@@ -528,9 +536,16 @@ class Reader:
 
     def _rest(self, field: RecordField, value: Any, into: ParsedRecords, depth: int) -> None:
         """Read lists, objects, and the types of Python that JSON does not have."""
+        if is_vector(value):
+            self._vector(field, as_numbers(field.path, value), into)
+            return
         value = plain(value)
         kind = type(value)
-        if kind is dict:
+        if is_json_vector(value):
+            self._vector(field, from_json(field.path, value), into)
+        elif kind is list and is_vector(value):
+            self._vector(field, as_numbers(field.path, value), into)
+        elif kind is dict:
             if depth >= limits.DEPTH:
                 raise InvalidFeatures(
                     f"{field.path} is nested {limits.DEPTH + 1} levels deep",
@@ -544,8 +559,26 @@ class Reader:
         else:
             refuse_kind(field.path, value)
 
+    def _vector(self, field: RecordField, numbers: Numbers, into: ParsedRecords) -> None:
+        """A vector, of the length that the vectors of its field have."""
+        n = len(numbers)
+        if field.words or self.lengths is None:
+            why = "the field is declared as text" if field.words else "this model refuses vectors (vectors=0)"
+            hint = "give one string" if field.words else "set vectors to the number of columns that a vector may have"
+            raise InvalidFeatures(f"{field.path} is a list of {n:,} numbers, and {why}", hint)
+        self.lengths.check(field.path, n)
+        first = next((each.numbers for _, each in into.vectors if each.path == field.path), numbers)
+        if len(first) != n:
+            raise InvalidFeatures(
+                f"{field.path} has {n:,} numbers, and that of another candidate has {len(first):,}",
+                "give vectors of one length",
+            )
+        into.vectors.append((into.row, FieldVector(field.path, numbers)))
+
     def _set(self, field: RecordField, values: list[Any], into: ParsedRecords) -> None:
         """A list of strings: a set of categories."""
+        if not values and self.lengths is not None and field.path in self.lengths.known:
+            self.lengths.check(field.path, 0)
         if len(values) > limits.LIST:
             raise InvalidFeatures(
                 f"{field.path} is a list of {len(values):,}, and the limit is {limits.LIST:,}", "shorten it"
@@ -553,8 +586,8 @@ class Reader:
         for k, value in enumerate(values):
             if not isinstance(value, str):
                 raise InvalidFeatures(
-                    f"{field.path}[{k}] is {shown(value)}, and a list holds strings",
-                    'write categories as strings, ["3", "7"], and numbers as an object, {"x": 3, "y": 7}',
+                    f"{field.path}[{k}] is {shown(value)}, and a list holds strings, or numbers",
+                    'write categories as strings, ["3", "7"], or give a vector: 2 to 4,096 numbers',
                 )
         if field.words:
             raise InvalidFeatures(f"{field.path} is a list, and the field is declared as text", "give one string")

@@ -120,10 +120,22 @@ def arm_names(ids: tuple[str | int, ...]) -> NDArray[np.uint32]:
     return names
 
 
+class Direction(NamedTuple):
+    """The vectors of a context that a learner crosses with its candidates: their columns and values.
+
+    ``groups`` has a line of keys of categories per candidate (0: none), ``names`` what `arm_names` says, or nothing.
+    """
+
+    columns: NDArray[np.uint32]
+    values: FloatArray
+    groups: NDArray[np.uint32]
+    names: NDArray[np.uint32]
+
+
 class DenseRows:
     """An n × dim matrix whose rows describe candidates."""
 
-    __slots__ = ("_blocks", "_readings", "arms", "array", "offer", "shape")
+    __slots__ = ("_blocks", "_readings", "arms", "array", "direction", "offer", "shape")
 
     def __init__(self, array: FloatArray) -> None:
         self.array = array
@@ -134,6 +146,7 @@ class DenseRows:
             None  #: for `smidgen.state.sqrt_ridge`: the same as compiled code reads it, once that was asked for
         )
         self.arms: NDArray[np.uint32] = NO_ARMS  #: whose rows they are, as `arm_names` says it; nothing if not known
+        self.direction: Direction | None = None  #: the vectors of their context, for a learner that crosses them
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """The inner product of each row with ``w``.
@@ -185,13 +198,14 @@ class DenseRows:
 class SparseRows:
     """Rows as three arrays (compressed sparse rows)."""
 
-    __slots__ = ("arms", "data", "dim", "indices", "indptr", "offer", "shape")
+    __slots__ = ("arms", "data", "dim", "direction", "indices", "indptr", "offer", "shape")
 
     def __init__(self, data: FloatArray, indices: IntArray, indptr: IntArray, dim: int) -> None:
         self.data, self.indices, self.indptr, self.dim = data, indices, indptr, dim
         self.shape: tuple[int, int] = (len(indptr) - 1, dim)  #: number of rows, number of features
         self.offer: Any = None  #: as of dense rows
         self.arms: NDArray[np.uint32] = NO_ARMS  #: as of dense rows
+        self.direction: Direction | None = None  #: as of dense rows
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
         """The inner product of each row with ``w``."""

@@ -20,6 +20,7 @@ from smidgen.errors import CorruptFile, InvalidRecord
 from smidgen.features import limits
 from smidgen.features.encoded import Encoded
 from smidgen.features.names import HOLE, FeatureNames
+from smidgen.features.vectors import Lengths
 from smidgen.features.words import Frequencies
 
 #: The line of a number: values seen; mean and sum of squares of those not held back; the two that are.
@@ -115,14 +116,15 @@ Carried: TypeAlias = Sequence[tuple[int, str, int]]
 
 
 class VectorizerState:
-    """All that changes, and only in `absorb`."""
+    """All that changes: in `absorb`, and the lengths of vectors in the first decision that has them."""
 
-    __slots__ = ("book", "changes", "expected", "frequencies", "scaling")
+    __slots__ = ("book", "changes", "expected", "frequencies", "lengths", "scaling")
 
     def __init__(self, dim: int, constant: bool) -> None:
         self.book = FeatureNames(dim, constant)
         self.scaling = Scaling(self.book.capacity)
         self.frequencies = Frequencies(self.book.capacity)
+        self.lengths = Lengths()
         self.changes = 0  #: how often it has changed
         #: the numbers that a context, or any other record, is expected to have: where one is absent, that is a feature
         self.expected: dict[str, frozenset[int]] = {"": frozenset(), CONTEXT: frozenset()}
@@ -230,6 +232,7 @@ class VectorizerState:
             new = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
             records.count_numbers(self.scaling.lines, np.array(new, np.int64), encoded.new_raw)
         self.scaling.clipped += encoded.clipped
+        self.lengths.fix(encoded.vectors, encoded.vector_lengths)
         self.book.crowded[encoded.forgotten] = True
         if encoded.texts:
             terms = np.concatenate([encoded.terms, ids[encoded.new_terms]])
@@ -237,7 +240,7 @@ class VectorizerState:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Arrays that `restore` takes."""
-        return {**self.book.state(), **self.scaling.state(), **self.frequencies.state()}
+        return {**self.book.state(), **self.scaling.state(), **self.frequencies.state(), **self.lengths.state()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
@@ -247,6 +250,7 @@ class VectorizerState:
             raise CorruptFile("the saved counts do not match the names", "restore the file from a copy")
         self.scaling.restore(state, self.book.names)
         self.frequencies.restore(state)
+        self.lengths.restore(state)
         self.expected = {"": frozenset(), CONTEXT: frozenset()}
         for slot, path in enumerate(self.scaling.paths):
             if path != HOLE:

@@ -12,6 +12,7 @@ from smidgen import checks
 from smidgen.arrays import read_only, scipy, writable
 from smidgen.decision import IntArray
 from smidgen.errors import InvalidArgument, InvalidRecord
+from smidgen.features import limits
 from smidgen.features.batch import listed, read_many
 from smidgen.features.crossing import Crossing, as_pairs
 from smidgen.features.encode import Encoder
@@ -34,9 +35,10 @@ _NO_COLUMNS: NDArray[np.uint32] = np.empty(0, np.uint32)
 class Vectorizer(VersionedSettings):
     """Turns records into rows of features, and remembers the names of their columns.
 
-    A record is what JSON can say: numbers, bools, strings, null, lists of strings, objects inside objects; also a
-    dataclass, a mapping, a row of a frame. A string is a category (``country=se``), a list of strings a set, a field
-    named in ``text`` is words and word pairs, a string with a date is split into its parts, null is nothing.
+    A record is what JSON can say: numbers, bools, strings, null, lists of strings, vectors (lists of 2 to 4,096
+    numbers, or numpy arrays), objects inside objects; also a dataclass, a mapping, a row of a frame. A string is a
+    category (``country=se``), a list of strings a set, a field named in ``text`` is words and word pairs, a string with
+    a date is split into its parts, null is nothing.
 
     Parameters
     ----------
@@ -55,6 +57,11 @@ class Vectorizer(VersionedSettings):
         Whether numbers are brought to comparable size: z = (v − mean)/sd, clipped to ±4.
     id_feature
         Whether the id of a candidate is one of its categories.
+    vectors
+        The most columns that a vector (a list of numbers, such as an embedding) may have: a longer one is projected.
+        It should cover the intrinsic dimension of the vectors. 0: vectors are refused.
+    seed
+        Seeds the projection of vectors.
 
     Notes
     -----
@@ -64,6 +71,10 @@ class Vectorizer(VersionedSettings):
 
     A z is 0 until two different values are known. Of each number the lowest and the highest value so far are held back;
     what is counted is brought within four standard deviations. So one value of 1e100 spoils nothing.
+
+    A vector has unit length (one of zeros stays zero). Its length is fixed by the first decision that has one, in
+    `fix_lengths`. In candidates, a context's vector is crossed with each candidate's id, and of two vectors of one name
+    and length, one of the context and one of the candidate, the cosine is a feature (``emb·emb``).
 
     Words weigh (1 + ln n)·ln(1 + (t + 1)/(df + 1)) for n occurrences, t rows learnt and df of them with the word; a
     text has unit length.
@@ -88,6 +99,8 @@ class Vectorizer(VersionedSettings):
         constant: bool = True,
         scale: bool = True,
         id_feature: bool = True,
+        vectors: int = 32,
+        seed: int = 0,
     ) -> None:
         self.dim = checks.whole("dim", dim, "give the number of columns, e.g. dim=4096", at_least=2, below=2**24)
         self.text = _as_paths(text)
@@ -95,10 +108,15 @@ class Vectorizer(VersionedSettings):
         self.constant = checks.flag("constant", constant, "give True or False")
         self.scale = checks.flag("scale", scale, "give True or False")
         self.id_feature = checks.flag("id_feature", id_feature, "give True or False")
+        hint = f"give the number of columns of a vector, 0 to {limits.VECTOR_CROSSES:,}; 0 refuses vectors"
+        self.vectors = checks.whole("vectors", vectors, hint, at_least=0, below=limits.VECTOR_CROSSES + 1)
+        self.seed = checks.whole("seed", seed, "give a whole number, e.g. seed=0", at_least=0, below=2**64)
         self._memory = VectorizerState(self.dim, self.constant)
-        reader = Reader(self._memory.book, self._memory.scaling, self.text)
+        lengths = self._memory.lengths if self.vectors else None
+        reader = Reader(self._memory.book, self._memory.scaling, self.text, lengths)
         crossing = Crossing(self._memory.book, self.crosses)
-        self._encoder = Encoder(self._memory, reader, crossing, self.constant, self.scale)
+        given = self.vectors, self.seed
+        self._encoder = Encoder(self._memory, reader, crossing, self.constant, self.scale, given)
 
     @classmethod
     def estimate_size(cls, arguments: Mapping[str, Any]) -> int:
@@ -167,13 +185,26 @@ class Vectorizer(VersionedSettings):
         read_many(self._encoder.reader, given, gathered)
         return self._encoder.laid(gathered)
 
-    def encode_candidates(self, candidates: Any, mains: bool = True) -> Encoded:
-        """Candidates with their context; with ``mains`` also what is the same for all of them."""
+    def encode_candidates(self, candidates: Any, mains: bool = True, directions: bool = False) -> Encoded:
+        """Candidates with their context; with ``mains`` also what is the same for all of them.
+
+        With ``directions`` the context's vectors stand apart, for a learner that crosses them itself.
+        """
         given, gathered, ids = candidates.records, ParsedRecords(), candidates.ids
         read_many(self._encoder.reader, given, gathered)
         if ids is not None and self.id_feature:
             self._encoder.reader.read_ids(ids, gathered)
-        return self._encoder.candidates(gathered, candidates.context, mains, ids, candidates.top)
+        return self._encoder.candidates(gathered, candidates.context, mains, ids, candidates.top, directions)
+
+    def fix_lengths(self, encoded: Encoded) -> None:
+        """Let the vectors of a decision fix the lengths of their fields, where these have none yet."""
+        if encoded.vectors:
+            self._memory.lengths.fix(encoded.vectors, encoded.vector_lengths)
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The fields that hold vectors, and how many numbers each of these has."""
+        return dict(self._memory.lengths.known)
 
     def planned(self, encoded: Encoded) -> tuple[IntArray, NDArray[np.uint32]]:
         """Ids and columns that new names get, if this is learnt next."""
@@ -240,6 +271,8 @@ class Vectorizer(VersionedSettings):
     def check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Refuse arrays that `restore` cannot take: other ones than a fresh vectorizer has, or of another kind."""
         fresh = self._memory.state()
+        if "vectors" in state:
+            fresh |= {"vectors": np.empty(0, np.uint8), "vector_lengths": _NONE}
         fits = fresh.keys() == state.keys() and all(
             array.dtype == state[name].dtype and array.ndim == state[name].ndim for name, array in fresh.items()
         )
@@ -266,6 +299,8 @@ class Vectorizer(VersionedSettings):
             "constant": self.constant,
             "scale": self.scale,
             "id_feature": self.id_feature,
+            "vectors": self.vectors,
+            "seed": self.seed,
         }
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ has learnt other settings, and it goes on with what it knows.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -24,20 +24,27 @@ from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NoWeights
 from smidgen.features import Encoded, Row, SparseRows, Vectorizer
 from smidgen.features.batch import listed
+from smidgen.features.crossing import SIGN
+from smidgen.features.encode import key_of
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.parse import plain_record
-from smidgen.features.rows import arm_names
+from smidgen.features.rows import NO_ARMS, Direction, arm_names
 from smidgen.features.state import Carried
+from smidgen.features.vectors import field_of, from_extension, to_extension
 from smidgen.history import History
 from smidgen.knobs import Best
 from smidgen.learners import saving
 from smidgen.learners.bank import Restart, curvature_name
 from smidgen.learners.base import Learner, State, load_state, register
 from smidgen.learners.card import Card, Loop
+from smidgen.learners.choose.base import RewardLearner
+from smidgen.learners.choose.choice_bank import ChoiceBank
+from smidgen.learners.choose.directions import CATEGORY, ID, BlockWeights
 from smidgen.learners.coactive import PreferencePerceptron
 from smidgen.learners.filter.base import Filter, as_relevance
 from smidgen.learners.label.base import LabelLearner
 from smidgen.learners.label.label_bank import LabelBank
+from smidgen.learners.pacing import Budget
 from smidgen.learners.tune import QuadraticTuner
 from smidgen.structures import Candidates, Choice, Ranking
 
@@ -67,13 +74,19 @@ class Explanation:
 
 
 class Named(NamedTuple):
-    """Rows as CSR arrays, and the names of their columns; those from ``dim`` on are the cosines of a bank."""
+    """Rows as CSR arrays, and the names of their columns; those from ``dim`` on are the cosines of a bank.
+
+    ``blocks`` gives what a bank's blocks add to a row, by name. Vectors have one line per field, but for the fields in
+    ``expand``.
+    """
 
     starts: IntArray
     indices: NDArray[np.uint32]
     values: NDArray[Any]
     names: Mapping[int, str]
     dim: int
+    expand: frozenset[str] = frozenset()
+    blocks: Callable[[int], Contributions] | None = None
 
     def added(self, row: int, w: FloatArray) -> Contributions:
         """Contribution of each feature of a row to its score, largest first."""
@@ -85,7 +98,46 @@ class Named(NamedTuple):
         if not own.all():
             curved = float(w[columns[~own]] @ values[~own])
             named.append((curvature_name(self.names, columns[own]), curved))
-        return sorted(named, key=lambda entry: (-abs(entry[1]), entry[0]))
+        if self.blocks is not None:
+            named += self.blocks(row)
+        return sorted(by_field(named, self.expand), key=lambda entry: (-abs(entry[1]), entry[0]))
+
+
+def by_field(given: Contributions, expand: Collection[str] = ()) -> Contributions:
+    """The same with one line per vector: the sum over its features.
+
+    Examples
+    --------
+    >>> from smidgen.learners.pipeline import by_field
+    >>> by_field([("emb~0", 0.25), ("age", 1.0), ("emb~1", 0.5), ("context.emb~1 × id=a", -0.5)])
+    [('emb', 0.75), ('age', 1.0), ('context.emb × id=a', -0.5)]
+    """
+    out: dict[str, float] = {}
+    for name, value in given:
+        shown = line_of(name, expand)
+        out[shown] = out[shown] + value if shown in out else value
+    return list(out.items())
+
+
+def line_of(name: str, expand: Collection[str] = ()) -> str:
+    """The line in which a feature is shown: its vector's field, crossed with the same; every other feature its own."""
+    first, sign, other = name.partition(SIGN)
+    path = field_of(first)
+    if path is None or path in expand or path.removeprefix("context.") in expand:
+        return name
+    return path + sign + other
+
+
+def block_lines(features: Vectorizer, names: Mapping[int, str], found: Sequence[BlockWeights]) -> Contributions:
+    """What blocks hold, by name: the feature of the vector, crossed with the candidate's id or category."""
+    known = {(CATEGORY, key_of(name)): name for name in features.names}
+    known |= {(ID, arm_names((name[3:],)).item()): name for name in features.names if name.startswith("id=")}
+    out: Contributions = []
+    for block in found:
+        whose = known.get((block.kind, block.key), f"#{block.key}")
+        sign = SIGN + whose if block.kind else ""
+        out += [(names.get(column, f"#{column}") + sign, value) for column, value in block.weights.items()]
+    return out
 
 
 def of_candidates(decision: Decision, rows: Named, weights: FloatArray) -> Explanation:
@@ -136,6 +188,7 @@ class RecordAdapter:
         self._kind = type(learner).__name__
         self._mains = "reward" in learner.card.kinds  # whether what all candidates share matters
         self._keeps = learner.keeps_rows
+        self._crosses = bool(getattr(learner, "takes_directions", False))  # whether it crosses vectors itself
         self._latest: tuple[Encoded, int] | None = None  # what was encoded last, and what was known then
 
     def encode(self, features: Vectorizer, context: Any, *, deciding: bool = False) -> Encoded:
@@ -146,7 +199,7 @@ class RecordAdapter:
         if isinstance(context, Encoded) and context.dim == features.dim:
             return context  # of a decision of its own
         made = self._encoded(features, context)
-        if not self._keeps and (made.names or len(made.slots) or len(made.terms)):
+        if not self._keeps and (made.names or len(made.slots) or len(made.terms) or made.vectors):
             made = structs.replace(made, source=source_of(context))
             if deciding:
                 self._latest = made, features.changes
@@ -179,7 +232,7 @@ class RecordAdapter:
                     f"the context is {context!r}, and a {self._kind} supports {', '.join(self.loops)}",
                     "give top=… to rank, omit it to choose" if self.loops & OFFERS else "give one record",
                 )
-            return features.encode_candidates(context, self._mains)
+            return features.encode_candidates(context, self._mains, self._crosses)
         if not self.loops & SINGLES:
             raise InvalidFeatures(
                 f"the context is a {type(context).__name__}, and a {self._kind} compares candidates",
@@ -193,8 +246,8 @@ def source_of(context: Any) -> bytes | None:
     try:
         if isinstance(context, Candidates):
             tabular = is_frame(context.records) or all(type(each) is dict for each in context.records)
-            return msgspec.msgpack.encode([context.to_record(), tabular])
-        return msgspec.msgpack.encode(plain_record(context))
+            return msgspec.msgpack.encode([context.to_record(), tabular], enc_hook=to_extension)
+        return msgspec.msgpack.encode(plain_record(context), enc_hook=to_extension)
     except (OverflowError, UnicodeEncodeError, TypeError):
         return None
 
@@ -202,7 +255,7 @@ def source_of(context: Any) -> bytes | None:
 def _from_source(source: bytes) -> Any:
     """Read what `_source` wrote."""
     try:
-        found = msgspec.msgpack.decode(source)
+        found = msgspec.msgpack.decode(source, ext_hook=from_extension)
         if not isinstance(found, list):
             return found
         offer = Candidates.from_record(found[0])
@@ -247,7 +300,33 @@ def as_context(encoded: Encoded, columns: NDArray[np.uint32]) -> Any:
     rows = SparseRows(read_only(values), read_only(indices.astype(np.int64)), read_only(starts), encoded.dim)
     if encoded.ids is not None:
         rows.arms = arm_names(encoded.ids)
+    if len(encoded.direction):
+        n = len(encoded)
+        where, groups = encoded.direction_with(columns), encoded.groups.reshape(n, len(encoded.groups) // n)
+        names = NO_ARMS if encoded.ids is None else rows.arms
+        values = encoded.direction
+        if len(set(where.tolist())) < len(where):  # features that share a column are added up
+            where, place = np.unique(where, return_inverse=True)
+            values = np.zeros(len(where))
+            np.add.at(values, place, encoded.direction)
+        rows.direction = Direction(where, values, groups, names)
     return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
+
+
+def with_costs(offer: Any, context: Any) -> Any:
+    """Rows to choose from, with the costs that the candidates of a context have."""
+    if isinstance(context, Candidates) and isinstance(offer, Choice):
+        offer.costs = context.costs
+    return offer
+
+
+def known_rows(encoded: Encoded) -> SparseRows:
+    """The rows of candidates, without names that had no column when they were encoded."""
+    indices = read_only(encoded.indices.astype(np.int64))
+    rows = SparseRows(read_only(encoded.values), indices, read_only(encoded.starts), encoded.dim)
+    if encoded.ids is not None:
+        rows.arms = arm_names(encoded.ids)
+    return rows
 
 
 def prepared(inner: Learner, context: Any) -> Any:
@@ -261,8 +340,9 @@ def on_columns(inner: Learner, decision: Decision, columns: NDArray[np.uint32]) 
     return structs.replace(decision, kind=inner._kind, settings=inner._settings, context=context)
 
 
-def explained(features: Vectorizer, inner: Learner, decision: Decision) -> Explanation:
-    """Contributions of each feature to the answer's score and to its nearest rival's, under the present weights."""
+def explained(features: Vectorizer, inner: Learner, decision: Decision, expand: Collection[str] = ()) -> Explanation:
+    """What each feature adds to the answer's score and to its nearest rival's, under the present weights."""
+    wide = frozenset(expand)
     encoded = encoded_in(decision, features.dim)
     columns = features.planned(encoded)[1]
     names = dict(zip(columns.tolist(), encoded.names, strict=True)) | dict(features.named_columns())
@@ -270,15 +350,25 @@ def explained(features: Vectorizer, inner: Learner, decision: Decision) -> Expla
     weights = getattr(inner, "seen_weights", None)  # of a bank, with those of its cosines
     weights = inner.weights if weights is None else weights
     if encoded.candidates:
-        seen = getattr(inner, "seen_rows", None)
+        seen, blocks = getattr(inner, "seen_rows", None), None
         if seen is not None:  # as the inner learner scales them
-            rows = seen(as_context(encoded, columns))
+            rows = seen(context := as_context(encoded, columns))
             starts, indices, values = rows.indptr, rows.indices, rows.data
-        return of_candidates(decision, Named(starts, indices, values, names, features.dim), weights)
+            blocks = _block_contributions(features, inner, names, context.rows.direction)
+        return of_candidates(decision, Named(starts, indices, values, names, features.dim, wide, blocks), weights)
     row = prepared(inner, Row(read_only(indices), writable(values), features.dim))  # as the inner learner scales it
     row = inner.seen_row(row) if isinstance(inner, LabelBank) else row
     labels, starts = list(getattr(inner, "labels", ())), np.array([0, len(row.indices)])
-    return of_record(decision, Named(starts, row.indices, row.values, names, features.dim), weights, labels)
+    return of_record(decision, Named(starts, row.indices, row.values, names, features.dim, wide), weights, labels)
+
+
+def _block_contributions(
+    features: Vectorizer, inner: Learner, names: Mapping[int, str], direction: Direction | None
+) -> Callable[[int], Contributions] | None:
+    """What the blocks of a bank add to a candidate's estimate, by name; None where there are none."""
+    if not isinstance(inner, ChoiceBank) or direction is None:
+        return None
+    return lambda row: block_lines(features, names, inner.blocks.contributions(direction, row))
 
 
 def by_position(feedback: Any, encoded: Encoded) -> Any:
@@ -375,6 +465,9 @@ class Pipeline(Learner):
         count; a fresh one is started.
     seed
         Part of the settings that twins share; what is drawn, the inner learner draws from its own seed.
+    budget
+        What decisions may cost on average (`Budget`), for a learner that chooses by reward; the same as the argument
+        ``budget`` of that learner.
 
     Notes
     -----
@@ -414,15 +507,24 @@ class Pipeline(Learner):
     .. [1] The guide "Records in, names out".
     """
 
-    def __init__(self, *, features: Vectorizer | None = None, learner: Learner, seed: int = 0) -> None:
+    def __init__(
+        self, *, features: Vectorizer | None = None, learner: Learner, seed: int = 0, budget: Budget | None = None
+    ) -> None:
         vectorizer = Vectorizer() if features is None else features
         if not isinstance(vectorizer, Vectorizer):
             raise InvalidArgument(f"features is {features!r}", "give a Vectorizer, e.g. Vectorizer(dim=1024)")
         if not isinstance(learner, Learner) or isinstance(learner, Pipeline):
             raise InvalidArgument(f"learner is {learner!r}", "give a learner, e.g. Confidit(dim=4096, labels=[…])")
+        if budget is not None:
+            if not isinstance(learner, RewardLearner):
+                raise InvalidArgument(
+                    f"a {type(learner).__name__} takes no budget", "budgets are for choices by reward"
+                )
+            learner = learner.fresh(budget=budget)
         self._front = RecordAdapter(learner, vectorizer.dim)
         super().__init__(params={"features": vectorizer.fresh(), "learner": learner.fresh()}, seed=seed)
         self._features, self._inner = vectorizer.fresh(), _within(learner, vectorizer.constant)
+        self._pacer = self._inner._pacer
         self.dim = vectorizer.dim
 
     @property
@@ -464,10 +566,11 @@ class Pipeline(Learner):
         """A context; a tuner may have none, which is an empty record."""
         return {} if context is None and isinstance(self._inner, QuadraticTuner) else context
 
-    def weights_by_name(self, limit: int | None = None) -> list[tuple[str, Any]]:
+    def weights_by_name(self, limit: int | None = None, expand: Collection[str] = ()) -> list[tuple[str, Any]]:
         """Names and weights, strongest first; in the label loop a weight is an array, one number per label.
 
-        A column that several names share has all of them: "country=se | city=ulm (share a column)".
+        A column that several names share has all of them: "country=se | city=ulm (share a column)". A vector has one
+        line, with the sum of the sizes of its weights; those of the fields in ``expand`` are shown one by one.
         """
         if isinstance(self._inner, QuadraticTuner):
             raise NoWeights("a tuner has no weight for each name: its surface has products", "look at best(record)")
@@ -478,18 +581,29 @@ class Pipeline(Learner):
             weights = np.concatenate([weights[..., : self.dim], curved], axis=-1)
             names = dict(named)
             named.append((self.dim, curvature_name(names, np.array([c for c in names if "×" not in names[c]]))))
-        strength = np.abs(weights) if weights.ndim == 1 else np.abs(weights).max(axis=0)
-        named.sort(key=lambda entry: (-strength[entry[0]], entry[1]))
-        chosen = named[:limit]
-        if weights.ndim == 1:
-            return [(name, float(weights[column])) for column, name in chosen]
-        return [(name, weights[:, column].copy()) for column, name in chosen]
+        lines: dict[str, Any] = {}
+        for column, name in named:
+            line, weight = line_of(name, expand), weights[..., column]
+            lines[line] = weight.copy() if line == name else lines.get(line, 0.0) + np.abs(weight)
+        if isinstance(self._inner, ChoiceBank) and self._inner.blocks.there:
+            found = block_lines(self._features, dict(named), self._inner.blocks.weights())
+            crossed = {line_of(name, expand) for name, _ in found}
+            lines |= dict.fromkeys(crossed, 0.0)  # the vector itself stands in a block
+            for name, weight in found:
+                line = line_of(name, expand)
+                lines[line] += weight if line == name else abs(weight)
+        strength = {name: float(np.abs(weight).max()) for name, weight in lines.items()}
+        chosen = sorted(lines, key=lambda name: (-strength[name], name))[:limit]
+        return [(name, float(lines[name]) if weights.ndim == 1 else lines[name]) for name in chosen]
 
-    def explain(self, decision: Decision) -> Explanation:
-        """Contributions of each feature to the answer's score and to its nearest rival's, under the present weights."""
+    def explain(self, decision: Decision, expand: Collection[str] = ()) -> Explanation:
+        """What each feature adds to the answer's score and to its nearest rival's, under the present weights.
+
+        A vector has one line, the sum over its features; those of the fields in ``expand`` are shown one by one.
+        """
         if isinstance(self._inner, QuadraticTuner):
             raise NoWeights("a tuner has no weight for each name: its surface has products", "look at best(record)")
-        return explained(self._features, self._inner, decision)
+        return explained(self._features, self._inner, decision, expand)
 
     def within(self, decision: Decision) -> Decision:
         """The decision as the learner inside has it: on rows, with new names in the columns that they would get now."""
@@ -532,7 +646,9 @@ class Pipeline(Learner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         encoded = self._front.encode(self._features, self._given(context), deciding=True)
-        made = self._inner._decide(as_context(encoded, self._features.planned(encoded)[1]), number)
+        self._features.fix_lengths(encoded)
+        offer = with_costs(as_context(encoded, self._features.planned(encoded)[1]), context)
+        made = self._inner._decide(offer, number)
         return structs.replace(made, kind=self._kind, settings=self._settings, context=encoded)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
@@ -541,6 +657,40 @@ class Pipeline(Learner):
         ids, columns = self._features.planned(encoded)
         inner, made = self._inner, on_columns(self._inner, now, columns)
         self._step(encoded, ids, lambda: inner._learn(made, by_position(feedback, encoded)))
+
+    def learn(self, decision: Decision, feedback: Any, *, costs: Mapping[str, float] | None = None) -> None:
+        """Take one step from the feedback on a decision: after any delay, in any order, once per decision.
+
+        Parameters
+        ----------
+        decision, feedback
+            What `decide` returned, and the feedback.
+        costs
+            Under a budget: what the decision really cost, by currency, e.g. ``{"usd": 0.0012}``.
+        """
+        told = None if costs is None else self._check_costs(costs)
+        super().learn(decision, feedback)
+        if told is not None:
+            self._learn_costs(decision, told)
+
+    def learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
+        """Take what a decision has cost, before or after its reward, or without one; once per decision.
+
+        It replaces what `decide` paid for it, and the estimates of costs learn from it.
+        """
+        told = self._check_costs(costs)
+        if not isinstance(decision, Decision) or decision.kind != self._kind or decision.settings != self._settings:
+            self._refuse_foreign(decision)
+        self._learn_costs(decision, told)
+
+    def _check_costs(self, costs: Any) -> dict[str, float]:
+        if self._pacer is None:
+            raise InvalidFeedback("costs are given and the learner has no budget", "make it with budget=Budget({…})")
+        return self._pacer.check(costs)
+
+    def _learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
+        if self._pacer is not None:
+            self._pacer.report(known_rows(encoded_in(decision, self.dim)), decision, costs)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         encoded = self._front.again(self._features, self._front.encode(self._features, context, deciding=True))
@@ -564,7 +714,7 @@ class Pipeline(Learner):
 
     def _predict(self, context: Any) -> Any:
         encoded = self._front.encode(self._features, self._given(context))
-        return self._inner._predict(as_context(encoded, self._features.planned(encoded)[1]))
+        return self._inner._predict(with_costs(as_context(encoded, self._features.planned(encoded)[1]), context))
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return _together(self._features.state(), self._inner._state())

@@ -17,7 +17,7 @@ from smidgen.learners import Feedback, learners
 from smidgen.service.engine.blueprint import learners_for
 from smidgen.service.engine.registry import describe_loops
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import DecisionBody, FeedbackBody
+from smidgen.service.schemas import COMMON_FEEDBACK, DecisionBody, FeedbackBody
 
 NAMES = [*loops, "bid"]
 HEAD = ["decision", "model", "model_version", "explored", "propensity", "expires_at"]
@@ -95,7 +95,7 @@ def test_what_they_declare_hangs_together() -> None:
         assert loop.name == name
         assert issubclass(loop.request, DecisionBody)
         assert issubclass(loop.feedback, FeedbackBody)
-        assert list(loop.kinds) == list(loop.feedback.__struct_fields__)
+        assert [*COMMON_FEEDBACK, *loop.kinds] == list(loop.feedback.__struct_fields__)
         assert set(loop.kinds.values()) <= set(Feedback)
         kinds = {kind for each in learners_for(name) for kind in learners[each].card.kinds}
         assert kinds & set(loop.kinds.values()), "some learner takes what comes back"
@@ -109,7 +109,18 @@ def test_the_bodies_hold_the_fields_of_all_loops_in_an_order_that_lasts() -> Non
     assert loops.decision.__struct_fields__ == fields
     body = loops.decision(id="x", features=[1.0])
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(body)) == {"id": "x", "features": [1.0]}
-    known = ("better", "clicked", "reward", "correct", "label", "relevant", "loss", "gradient", "edited")
+    known = (
+        *COMMON_FEEDBACK,
+        "better",
+        "clicked",
+        "reward",
+        "correct",
+        "label",
+        "relevant",
+        "loss",
+        "gradient",
+        "edited",
+    )
     assert loops.feedback.__struct_fields__ == known
     with guest_loop():
         assert loops.feedback.__struct_fields__ == (*known, "rather")

@@ -207,7 +207,7 @@ class TestLoop:
         wrong = call.post(f"/v1/decisions/{open_}/feedback", {"better": ["lot 0"]}).json()["error"]
         assert "better is an array" in wrong["message"]
         foreign = call.post(f"/v1/decisions/{open_}/feedback", {"clicked": ["lot 0"]}).json()["error"]
-        assert foreign["hint"] == "the loop bid accepts one of rather, better"
+        assert foreign["hint"] == "the loop bid accepts one of rather, better (and costs, id, final)"
         assert made["decision"] != open_
 
     def test_from_the_client(self, call: Caller) -> None:

@@ -14,6 +14,7 @@ from smidgen._core import bank
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import DenseRows, Rows, SparseRows
+from smidgen.features.rows import Direction
 from smidgen.learners.bank import COSINES, CURVED, LARGE, LEADERS, Book, Restart, directions, unit_entries
 from smidgen.learners.base import check_shapes, register
 from smidgen.learners.card import Card, Recommended
@@ -29,7 +30,9 @@ from smidgen.learners.choose.base import (
     candidates,
     refuse,
 )
+from smidgen.learners.choose.directions import NO_BLOCKS, BlockArrays, VectorBlocks
 from smidgen.learners.log_batch import BatchArrays, LogBatch
+from smidgen.learners.pacing import Budget
 from smidgen.state.sqrt_ridge import (
     FULL,
     LEARNT,
@@ -99,6 +102,8 @@ class ChoiceBank(RewardLearner):
         first.
     seed
         Seeds the draws and the directions of the cosines; a draw is a function of the decision's number.
+    budget
+        What decisions may cost on average (`Budget`); None: no limit.
 
     Notes
     -----
@@ -151,6 +156,7 @@ class ChoiceBank(RewardLearner):
         min_share: float = 0.0,
         draw: bool = True,
         seed: int = 0,
+        budget: Budget | None = None,
     ) -> None:
         drawn = checks.flag("draw", draw, "say True or False")
         checks.one_of("covariance", covariance, {"auto": 0, "diagonal": 0})
@@ -168,6 +174,7 @@ class ChoiceBank(RewardLearner):
             width=kappa,
             draw=drawn,
             fixed=("ridge", "forgetting"),
+            budget=budget,
         )
         self._alone = False
         self._form = covariance
@@ -186,6 +193,7 @@ class ChoiceBank(RewardLearner):
         else:
             self._ridge = ColumnRidge(self.dim, start)
         self._arms = np.zeros(FEW_ARMS, np.uint32), np.zeros((FEW_ARMS, 5))
+        self._blocks = VectorBlocks(self.dim)
         self._bind()
 
     def _bind(self) -> None:
@@ -197,6 +205,14 @@ class ChoiceBank(RewardLearner):
             plain = _NO_MATRIX, _NO_SLOTS, _NO_COUNT, ridge.D
         other = _NOTHING if curved is None else (curved.R, curved.slots, curved.used, _NO_MATRIX)
         self._bank = plain, other, self._arms, directions(self._seed), self._numbers, self._book.numbers
+
+    #: A context's vectors come to it apart from the rows: it crosses them with the candidates itself.
+    takes_directions = True
+
+    @property
+    def blocks(self) -> VectorBlocks:
+        """What a context's vectors say of each candidate."""
+        return self._blocks
 
     @property
     def leader(self) -> str:
@@ -243,18 +259,33 @@ class ChoiceBank(RewardLearner):
 
     def _choose(self, given: Rows, mask: Mask, number: int, out: Estimates) -> Settled:
         rows = given.offer or candidate_arrays(given)
-        return bank.decide_bank(self._bank, rows, given.arms, mask, self._keys, number, *out)
+        blocks = NO_BLOCKS if given.direction is None else self._blocks.arrays(given.direction, given.shape[0])
+        return bank.decide_bank(self._bank, rows, given.arms, blocks, mask, self._keys, number, *out)
 
     def _hear(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
         given, book = rows.offer or candidate_arrays(rows), self._book
-        counts = number is not None and book.is_next(number)
-        while (why := bank.learn_bank(self._bank, given, rows.arms, action, reward, counts)) not in (LEARNT, ALARM):
+        counts, blocks = number is not None and book.is_next(number), NO_BLOCKS
+        if rows.direction is not None:
+            blocks = self._claim_blocks(rows, rows.direction, action)
+        while (why := bank.learn_bank(self._bank, given, rows.arms, blocks, action, reward, counts)) not in (
+            LEARNT,
+            ALARM,
+        ):
             self._grow(why, given, action)
         if number is not None and counts:
             book.take_turn(number)
         fallen = why == ALARM or (number is not None and not counts and book.count_late(number, reward))
         if fallen:
             self._start_again(number or 0)
+
+    def _claim_blocks(self, rows: Rows, direction: Direction, action: int) -> BlockArrays:
+        """The blocks of a candidate whose reward is learnt; nothing changes where its row would be refused."""
+        values = rows.data if isinstance(rows, SparseRows) else rows.array
+        if not np.isfinite(values).all():
+            refuse(-1)
+        if len(direction.values):
+            self._blocks.claim(direction, action)
+        return self._blocks.arrays(direction, rows.shape[0], learning=True)
 
     def _start_again(self, number: int) -> None:
         self._book.start_again(int(self._numbers[ROUNDS]), number)
@@ -305,10 +336,10 @@ class ChoiceBank(RewardLearner):
 
     def _kept(self) -> Any:
         arms = self._arms[0].copy(), self._arms[1].copy()
-        return deepcopy((self._ridge, self._curved)), self._numbers.copy(), arms, self._book.copy()
+        return deepcopy((self._ridge, self._curved, self._blocks)), self._numbers.copy(), arms, self._book.copy()
 
     def _put_back(self, kept: Any) -> None:
-        (self._ridge, self._curved), self._numbers, self._arms, self._book = kept
+        (self._ridge, self._curved, self._blocks), self._numbers, self._arms, self._book = kept
         self._bind()
 
     def _play(self, played: Played, first: int, shown: Shown) -> None:
@@ -349,10 +380,13 @@ class ChoiceBank(RewardLearner):
     def _state(self) -> dict[str, NDArray[Any]]:
         curved = {} if self._curved is None else self._curved.arrays()
         own: dict[str, NDArray[Any]] = {"arms": self._arms[0], "arm_table": self._arms[1], **self._book.arrays()}
+        own |= self._blocks.state()
         return super()._state() | own | {_PREFIX + name: array for name, array in curved.items()}
 
     def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         curved = {name.removeprefix(_PREFIX): array for name, array in state.items() if name.startswith(_PREFIX)}
+        self._blocks.check(blocks := VectorBlocks.of_state(state))
+        state = {name: array for name, array in state.items() if name not in blocks}
         own = {name: array for name, array in state.items() if name in ("arms", "arm_table", *Book.KEYS)}
         super()._check_state({name: state[name] for name in state.keys() - own.keys() if not name.startswith(_PREFIX)})
         places = len(own["arms"]) if "arms" in own else 0
@@ -377,6 +411,7 @@ class ChoiceBank(RewardLearner):
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         self._begin()
+        self._blocks.restore(VectorBlocks.of_state(state))
         super()._restore(state)
         if isinstance(self._ridge, ColumnRidge):
             self._ridge.ridge = self._numbers[RIDGE] = STARTS["diagonal"]

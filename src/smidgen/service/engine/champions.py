@@ -19,9 +19,9 @@ from smidgen.service.loops import features
 from smidgen.service.schemas import ModelBody, Of
 
 #: Settings of a champion that whoever stands beside it has too: they change together.
-SHARED = ("window_s", "reward_range", "default_reward", "labels", "text")
+SHARED = ("window_s", "reward_range", "default_reward", "rewards", "labels", "text")
 #: Settings of a champion alone.
-CHAMPIONS_OWN = ("holdout",)
+CHAMPIONS_OWN = ("holdout", "budget")
 #: What may be amended of one who stands beside another.
 OWN = ("share", "explore", "min_share")
 
@@ -78,6 +78,7 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
         "window_s",
         "reward_range",
         "default_reward",
+        "rewards",
         "knobs",
         "keep_texts",
         "keep_asked",
@@ -139,7 +140,7 @@ def _refuse_incompatible(body: ModelBody, blueprint: Blueprint, champion: Served
     made, now = LiveSettings.of(body), theirs.terms
     facts += [
         (name, getattr(made, name), getattr(now, name))
-        for name in ("window_s", "reward_range", "default_reward")
+        for name in ("window_s", "reward_range", "default_reward", "rewards")
         if getattr(made, name) != getattr(LiveSettings.of(champion.origin.body), name)
     ]
     for what, given, wanted in facts:

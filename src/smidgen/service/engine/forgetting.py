@@ -38,7 +38,7 @@ from smidgen.service.engine.undo import Progress, UndoStack
 from smidgen.service.errors import Busy, Retained
 from smidgen.service.log import codec
 from smidgen.service.log.checkpoint import Checkpoint, CheckpointState, Lineage
-from smidgen.service.log.events import ERASED, HELD_OUT, REWINDS, Event
+from smidgen.service.log.events import ANSWERED, ERASED, HELD_OUT, REWINDS, Event
 from smidgen.service.loops.evaluator import TrainingSignal
 from smidgen.service.storage.protocol import Question, StoreReader
 from smidgen.service.storage.records import Counts, State
@@ -108,7 +108,7 @@ class NameRedactor:
         """Take the next event; its body as it is to be, None if it stays as it is, or if it is the key's own."""
         if event.type == "decision":
             return self._redact_decision(event)
-        if event.type in ("feedback", "expired"):
+        if event.type in ANSWERED:
             return self._redact_feedback(event)
         return self._redact_examples(event) if event.type == "taught" else None
 
@@ -426,7 +426,7 @@ class LogWithoutKey:
         if any(each.type == "rolled_back" for each in self.undo_events(self._shard)):
             return True
         events = self._family.reading.events_of_key(self._shard, key)
-        first = next((each for each in events if each.type not in (HELD_OUT, "recorded")), None)
+        first = next((each for each in events if not _of_holdout(each)), None)
         return first is not None and first.seq == event.seq
 
     # What came from elsewhere
@@ -591,6 +591,13 @@ class LogWithoutKey:
     def query(self, question: Question, shard: int, **values: Any) -> list[tuple[Any, ...]]:
         """The keys, but for the one that is forgotten."""
         return [row for row in self._family.reading.query(question, shard, **values) if row != (self._key,)]
+
+
+def _of_holdout(event: Event) -> bool:
+    """Check whether an event may be of a holdout's decision: the learner of its key does not begin with it."""
+    return event.type in (HELD_OUT, "recorded", "reported", "withdrawn") or (
+        event.type in ANSWERED and event.made is None
+    )
 
 
 def _has_numbers(event: Event) -> bool:

@@ -24,6 +24,7 @@ from smidgen.learners import Learner
 from smidgen.learners.pipeline import Pipeline, vectorizer_of
 from smidgen.serialization import same
 from smidgen.service.engine import recovery
+from smidgen.service.engine.live_settings import FIRST
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import (
     LearningEvent,
@@ -35,11 +36,14 @@ from smidgen.service.engine.replay import (
 )
 from smidgen.service.engine.shared_state import NONE, SharedKeyState, fold
 from smidgen.service.engine.undo import UndoStack
-from smidgen.service.log.events import Event
+from smidgen.service.log.events import ANSWERED, Event
+from smidgen.service.schemas import Rewards
 from smidgen.service.storage.protocol import LearnerStore
 
 #: Events that learners and groups can take one after the other; whoever meets another kind reads all of it anew.
-ORDINARY = frozenset({"created", "decision", "feedback", "expired", "taught", "shown", "held_out", "recorded"})
+ORDINARY = frozenset(
+    {"created", "decision", "taught", "shown", "held_out", "reported", "withdrawn", *ANSWERED, "recorded"}
+)
 #: Further behind than this, it is quicker to read a group anew.
 FAR = 20_000
 _NOTHING = UndoneVersions()
@@ -524,6 +528,8 @@ class OpenDecision(NamedTuple):
         Names of columns that its event tells.
     holdout
         Whether the policy of the holdout decided.
+    rewards
+        How several reports on it become one reward.
     """
 
     model: ServedModel
@@ -535,6 +541,7 @@ class OpenDecision(NamedTuple):
     beside: str | None = None
     names: Carried = ()
     holdout: bool = False
+    rewards: Rewards = FIRST
 
 
 class OpenDecisions:

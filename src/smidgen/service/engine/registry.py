@@ -462,7 +462,7 @@ def _settings(learner: str, kind: str | None = None) -> list[str]:
     """Settings of a model that make sense with this learner only, or with this kind of feedback."""
     accepted = inspect.signature(learners[learner]).parameters
     drawn = [said for said, name in (("explore", "floor"), ("min_share", "min_share")) if name in accepted]
-    return ["default_reward", "reward_range", *drawn] if kind == Feedback.REWARD else drawn
+    return ["default_reward", "reward_range", "rewards", *drawn] if kind == Feedback.REWARD else drawn
 
 
 def _body_settings() -> list[str]:

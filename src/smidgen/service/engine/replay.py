@@ -28,7 +28,7 @@ from smidgen.learners.pipeline import (
 )
 from smidgen.service.engine.blueprint import fresh_learner, new_labels_of
 from smidgen.service.log import codec
-from smidgen.service.log.events import ERASED, KEPT, REWINDS, Event
+from smidgen.service.log.events import ANSWERED, ERASED, KEPT, REWINDS, Event
 from smidgen.service.loops.evaluator import TrainingSignal
 from smidgen.service.storage.protocol import LogReader
 
@@ -37,7 +37,7 @@ from smidgen.service.storage.protocol import LogReader
 #: Where the names of a record go that has no new ones.
 NOWHERE: Places = ([], [])
 #: Events that tell a learner something of a record.
-TELLING = ("feedback", "expired", "taught")
+TELLING = (*ANSWERED, "taught")
 
 
 class LearningEvent(NamedTuple):
@@ -74,7 +74,7 @@ def read_event(reader: Learner, event: Event, made: Event | None) -> LearningEve
             codec.decode_decision(reader, body.record, made.seq),
             codec.carried_names(body.shared, made.seq),
         )
-    if event.type in ("feedback", "expired"):
+    if event.type in ANSWERED:
         heard = codec.read_feedback(event.body, event.seq)
         decision = None if decision is None else codec.as_learnt(decision, heard.row, event.seq)
         names = [*names, *(heard.names or ())]
@@ -329,7 +329,7 @@ def _to_undo_event(event: Event) -> UndoEvent:
 Step = Callable[[Learner, Decision | None, Any, str | None], Learner]
 STEPS: dict[str, Step] = {}
 #: What closes a decision that was shown.
-HEARD = ("feedback", "expired")
+HEARD = ANSWERED
 #: So many answers are read together at most, with decisions of so many bytes; fewer than some are read one by one.
 TOGETHER, MOST, FEWEST = 256, 1 << 20, 4
 

@@ -28,6 +28,7 @@ from smidgen.service.engine.log_sources import LogSource
 from smidgen.service.engine.rebuild import Rebuilder, rebuild_all
 from smidgen.service.errors import Impossible, json_text
 from smidgen.service.log.codec import EventLine
+from smidgen.service.log.events import ANSWERED
 
 #: By how much the clocks of machines that share a store may differ, in seconds, if spans are to follow each other.
 APART_S = 60.0
@@ -106,7 +107,7 @@ def write_dsjson(recording: LogSource, span: Span, path: Path) -> int:
     with path.open("wb") as file:
         for event in parse_span(recording, span):
             rebuilt = shards[event.shard or 0]
-            if event.type in ("feedback", "expired") and event.status != "late" and _stands(event, rebuilt):
+            if event.type in ANSWERED and event.status != "late" and _stands(event, rebuilt):
                 made = recording.decision(event.decision or "")
                 if made is not None:
                     file.write(_line(made, event, rebuilt) + b"\n")

@@ -32,7 +32,7 @@ from smidgen.learners.log_batch import BatchLearner, LearnerSteps, LogBatch, Log
 from smidgen.learners.pipeline import add_classes
 from smidgen.serialization import structure
 from smidgen.service.loops.estimates import Estimate, OverlapDiagnostics, Point, share
-from smidgen.service.schemas import ModelBody
+from smidgen.service.schemas import ModelBody, Reward
 from smidgen.structures import Clicks, structured
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Terms(Protocol):
     def labels(self) -> tuple[str, ...]:
         """Labels that were added after the model was created."""
 
-    def reward(self, value: float) -> float:
+    def reward(self, value: Reward) -> float:
         """Scale a reward of the app to the range 0 to 1 of learners."""
 
 

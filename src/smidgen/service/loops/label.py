@@ -27,7 +27,7 @@ from smidgen.service.loops.base import (
 from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, reward_form
 from smidgen.service.loops.evaluate_rewards import LabelEvaluator, RewardedLabels, label_names
 from smidgen.service.loops.evaluator import Evaluator, TrainingSignal, chance_of
-from smidgen.service.schemas import DecisionBody, FeedbackBody, Id, Numbers, Record
+from smidgen.service.schemas import DecisionBody, FeedbackBody, Id, Numbers, Record, Reward
 
 #: How many labels a person may choose among by hand, a button each.
 BUTTONS = 40
@@ -70,12 +70,12 @@ class LabelFeedback(FeedbackBody, kw_only=True):
     label
         The right label.
     reward
-        The reward for what was shown, within `reward_range`.
+        The reward for what was shown, within `reward_range`; of a model with weights of parts: values of parts.
     """
 
     correct: bool | UnsetType = UNSET
     label: Id | UnsetType = UNSET
-    reward: float | UnsetType = UNSET
+    reward: Reward | UnsetType = UNSET
 
 
 class Label(Loop):

@@ -23,6 +23,7 @@ from smidgen.service.errors import Impossible, json_text
 from smidgen.service.loops.base import COMMON, Loop
 from smidgen.service.schemas import (
     AT_ONCE,
+    COMMON_FEEDBACK,
     BatchBody,
     DecisionBody,
     ExampleBody,
@@ -135,7 +136,8 @@ class Registry(Mapping[str, type[Loop]]):
         found: dict[str, list[Any]] = {}
         for loop in self._loops.values():
             for field in msgspec.structs.fields(loop.feedback):
-                found.setdefault(field.name, []).append(field.type)
+                if field.name not in COMMON_FEEDBACK:
+                    found.setdefault(field.name, []).append(field.type)
         return {name: functools.reduce(operator.or_, kinds) for name, kinds in found.items()}
 
 

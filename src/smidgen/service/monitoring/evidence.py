@@ -35,6 +35,7 @@ from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import LearningEvent, as_learner_input
 from smidgen.service.engine.restarts import InMemory, ModelRestart, detects_change, read_restarts
 from smidgen.service.log import codec
+from smidgen.service.log import events as log_events
 from smidgen.service.log.events import Event
 from smidgen.service.schemas import Code, Finding, Severity
 from smidgen.service.storage.protocol import StoreReader
@@ -168,7 +169,7 @@ def _spread(place: NDArray[Any], values: FloatArray, n: int) -> NDArray[np.bool_
 
 
 #: The events from whose bodies a learner learns about a decision: an answer, or that there was none.
-LEARNT = ("feedback", "expired")
+LEARNT = log_events.ANSWERED
 #: Of a keyed model, so many keys have a twin: those with the most feedback.
 TWINS = 16
 #: A twin may hold so many bytes, by its card, and so many weights are compared; of larger ones no steps are told.

@@ -8,7 +8,20 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from smidgen.service.schemas.common import CANDIDATES, LABELS, SHARDS, Age, AnyId, Id, Message, Name, Seconds, Share
+from smidgen.service.schemas.common import (
+    CANDIDATES,
+    LABELS,
+    SHARDS,
+    Age,
+    Amount,
+    AnyId,
+    Id,
+    Message,
+    Name,
+    Rewards,
+    Seconds,
+    Share,
+)
 from smidgen.service.schemas.decisions import Variant
 from smidgen.service.schemas.reports import Agreement, BestReply, ExaminationReply, PerturbationReply, Quality
 
@@ -356,6 +369,44 @@ class Holdout(Message, omit_defaults=False):
     salt: Annotated[str, Meta(max_length=100)] = ""
 
 
+class PerDay(Message):
+    """A limit for a day.
+
+    Attributes
+    ----------
+    per_day
+        What all decisions of a day may cost together. It is divided by the decisions of the last 24 hours, 100 at
+        least; on the first day by 1,000 at least.
+    """
+
+    per_day: Amount
+
+
+#: Limits by currency: the mean cost of a decision, or what all decisions of a day may cost.
+Limits = dict[Id, Amount | PerDay]
+
+
+class BudgetFigures(Struct, kw_only=True):
+    """What was spent of one currency.
+
+    Attributes
+    ----------
+    limit
+        The limit per decision that is in force.
+    mean
+        The mean cost of all decisions; null before the first one.
+    recent
+        The mean cost of the last 200 decisions.
+    price
+        The price: how much the expected reward must be higher per unit of log(1 + cost/limit).
+    """
+
+    limit: float
+    mean: float | None
+    recent: float | None
+    price: float
+
+
 class ModelBody(Message):
     """Settings of a model.
 
@@ -386,6 +437,10 @@ class ModelBody(Message):
         The lowest and the highest reward that the app sends.
     default_reward
         The reward that is learned when the window ends without feedback; null learns nothing.
+    rewards
+        How several reports on one decision become one reward: first (the default), last, sum, max, or weights of
+        parts by name, e.g. `{"click": 0.2, "purchase": 1}`. With anything but first, the model learns once: at the
+        end of the window, with a final report, or when all parts have come.
     explore
         The share of decisions that is spread evenly over all candidates.
     min_share
@@ -406,6 +461,9 @@ class ModelBody(Message):
         Keyed models: number of shards of the log, for several workers.
     holdout
         Choose, rank and label models: a share of the traffic that a fixed policy answers, for comparison.
+    budget
+        Choose models that learn from rewards: what decisions may cost by currency, on average or per day, e.g.
+        `{"usd": 0.001}` or `{"usd": {"per_day": 20}}`.
     keep_asked
         false: stories give the request by the names of its features, not as it was sent.
     """
@@ -422,6 +480,7 @@ class ModelBody(Message):
     id_feature: bool = True
     reward_range: tuple[float, float] | None = None
     default_reward: float | None = None
+    rewards: Rewards | None = None
     explore: Share | None = None
     min_share: Share | None = None
     retention_s: Age | None = None
@@ -432,6 +491,7 @@ class ModelBody(Message):
     keep_texts: bool | None = None
     shards: Annotated[int, Meta(ge=1, le=SHARDS)] = 1
     holdout: Holdout | None = None
+    budget: Limits | None = None
     keep_asked: bool | None = None
 
 
@@ -448,6 +508,8 @@ class AmendBody(Message):
         Seconds during which feedback is learned, for decisions from now on.
     default_reward
         The reward that is learned when the window ends without feedback; null learns nothing.
+    rewards
+        How several reports become one reward, for decisions from now on.
     explore
         The share of decisions that is spread evenly over all candidates.
     min_share
@@ -458,17 +520,21 @@ class AmendBody(Message):
         Challengers: the share of the champion's traffic.
     holdout
         The holdout's share and policy; its salt stays. null ends the holdout.
+    budget
+        The limits by currency, for decisions from now on; prices stay. null ends the budget.
     """
 
     add_labels: Annotated[list[Id], Meta(max_length=LABELS)] | UnsetType = UNSET
     add_text: Annotated[list[Id], Meta(max_length=1000)] | UnsetType = UNSET
     window_s: Seconds | UnsetType = UNSET
     default_reward: float | UnsetType | None = UNSET
+    rewards: Rewards | UnsetType = UNSET
     explore: Share | UnsetType = UNSET
     min_share: Share | UnsetType = UNSET
     retention_s: Age | UnsetType | None = UNSET
     share: Share | UnsetType = UNSET
     holdout: Holdout | UnsetType | None = UNSET
+    budget: Limits | UnsetType | None = UNSET
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent."""
@@ -541,6 +607,8 @@ class ModelReply(Struct, kw_only=True):
         The lowest and the highest reward, or null.
     default_reward
         The reward for missing feedback, or null.
+    rewards
+        How several reports on one decision become one reward.
     explore
         The share of even exploration in force, or null.
     min_share
@@ -591,6 +659,8 @@ class ModelReply(Struct, kw_only=True):
         Candidates kept with the model, or null.
     holdout
         The holdout with its salt, or null.
+    budget
+        By currency: the limit per decision, the mean cost, the mean of the last 200 decisions, and the price; or null.
     shards
         Number of shards.
     shard_versions
@@ -620,6 +690,7 @@ class ModelReply(Struct, kw_only=True):
     window_s: float
     reward_range: tuple[float, float] | None
     default_reward: float | None
+    rewards: Rewards
     explore: float | None
     min_share: float | None
     retention_s: float | None
@@ -644,6 +715,7 @@ class ModelReply(Struct, kw_only=True):
     agreement: Agreement | None
     candidates: list[Variant] | None = None
     holdout: Holdout | None = None
+    budget: dict[str, BudgetFigures] | None = None
     keep_asked: bool = True
     shards: int = 1
     shard_versions: list[int] | None = None

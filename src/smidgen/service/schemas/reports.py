@@ -59,6 +59,7 @@ Code = Literal[
     "constant_is_better",
     "sample_ratio",
     "worse_than_holdout",
+    "over_budget",
 ]
 
 

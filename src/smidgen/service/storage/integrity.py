@@ -12,7 +12,7 @@ import msgspec
 
 from smidgen.service.storage.records import SCOPES, TOKEN_NAME
 from smidgen.service.storage.sql import TORN, SqlStoreReader
-from smidgen.service.storage.sqlite import SQLiteStoreReader
+from smidgen.service.storage.sqlite import SQLiteFolderReader
 from smidgen.service.storage.sqlite_schema import ERRORS, FILE, NEWEST, RESTORE, schema_number
 
 # Something that is wrong with a data folder, in words, with the way out.
@@ -103,7 +103,8 @@ _RULES = (
         "the answer of event {} is not the one that the table of decisions has",
         """
         SELECT e.shard, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
-        WHERE (e.type IN ('feedback', 'expired', 'recorded') OR (e.type = 'taught' AND e.decision IS NOT NULL))
+        WHERE (e.type IN ('feedback', 'expired', 'settled', 'recorded')
+                OR (e.type = 'taught' AND e.decision IS NOT NULL))
             AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
             AND NOT (e.type = 'feedback' AND e.made IS NULL AND x.late_hash IS NOT NULL)
             AND NOT EXISTS (
@@ -119,7 +120,7 @@ _RULES = (
         LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.feedback_seq
         WHERE x.feedback_seq IS NOT NULL AND e.type IS NOT 'erased'
             AND (e.type IS NULL OR e.decision IS NOT x.id
-                OR e.type NOT IN ('feedback', 'recorded', 'expired', 'taught'))
+                OR e.type NOT IN ('feedback', 'recorded', 'expired', 'settled', 'taught'))
         """,
     ),
     _Rule("it has the place {} and must have 0", "SELECT id, place FROM shards WHERE place <> 0"),
@@ -128,7 +129,7 @@ _RULES = (
 )
 
 
-def check_file(reading: SQLiteStoreReader, found: Problems, alive: Callable[[], None]) -> bool:
+def check_file(reading: SQLiteFolderReader, found: Problems, alive: Callable[[], None]) -> bool:
     """Check whether SQLite finds its own file whole: every page, every index, every reference.
 
     Parameters
@@ -154,7 +155,7 @@ def check_file(reading: SQLiteStoreReader, found: Problems, alive: Callable[[], 
     return not problems
 
 
-def check_schema(reading: SQLiteStoreReader, found: Problems) -> bool:
+def check_schema(reading: SQLiteFolderReader, found: Problems) -> bool:
     """Check whether the tables are those of this smidgen."""
     if (number := schema_number(reading.connection)) == NEWEST:
         return True
@@ -174,7 +175,7 @@ def check_tables(
     name
         What a shard is called.
     """
-    living = _report_progress(reading.connection, alive) if isinstance(reading, SQLiteStoreReader) else nullcontext()
+    living = _report_progress(reading.connection, alive) if isinstance(reading, SQLiteFolderReader) else nullcontext()
     with living:
         for rule in _RULES:
             alive()

@@ -25,6 +25,7 @@ from smidgen.service.storage.records import (
     NewDecision,
     NewExpiry,
     NewFeedback,
+    NewReport,
     State,
     TokenRow,
     WriteResult,
@@ -177,6 +178,8 @@ Question = Literal[
     "pairs",
     "groups",
     "agreement",
+    "answered_at",
+    "settings",
     "open",
 ]
 
@@ -256,7 +259,11 @@ class LogReader(Protocol):
         ``pairs(after, limit)``
             The decisions that were made beside others after an event, in order: seq, agreed, target, chance; and of
             what was shown: shard, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
-            measure.
+            measure, the unit.
+        ``answered_at(version)``
+            One row: when the latest answer up to a version was learned, in seconds since 1970; none if there is none.
+        ``settings(limit)``
+            Seq, type and time of the latest events that changed settings or went back, newest first.
         ``agreement(limit)``
             One row: of the latest decisions that could agree with what was shown, how many there are and how many do.
         ``open(now, limit)``
@@ -434,10 +441,18 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def write_expiries(self, shard: int, rows: Sequence[NewExpiry]) -> list[WriteResult]:
-        """Write that windows closed without feedback, where that is so and still to be learnt.
+        """Write that windows closed without feedback, or what reports come to, where that is still to be learnt.
 
         The verdict of one that is not due is ``"duplicate"``, of one that was refused ``"late"``.
         """
+        ...
+
+    def write_report(self, shard: int, row: NewReport) -> WriteResult:
+        """Write a report that does not close its decision; the decision counts as shown."""
+        ...
+
+    def withdraw_reports(self, shard: int, decision: str, at: float, key: str | None) -> WriteResult:
+        """Drop what was reported on an open decision; ``"unknown"`` if nothing was. It makes no version."""
         ...
 
     def write_follower_update(self, shard: int, row: NewFeedback) -> WriteResult:
