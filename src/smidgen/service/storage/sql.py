@@ -209,7 +209,7 @@ QUESTIONS: dict[Question, str] = {
     ),
     "pairs": """
         SELECT s.seq, s.agreed, s.target, s.chance, d.shard, d.seq, d.expires_at, d.shown, d.forwarded, d.agreed,
-            d.feedback_seq, d.measure
+            d.feedback_seq, d.measure, d.unit
         FROM decisions s INDEXED BY decision_order JOIN decisions d ON d.id = s.beside
         WHERE s.shard = :shard AND s.seq > :after ORDER BY s.seq LIMIT :limit
     """,
@@ -218,6 +218,16 @@ QUESTIONS: dict[Question, str] = {
             d.version
         FROM decisions x INDEXED BY decision_holdout JOIN decisions d ON d.id = coalesce(x.beside, x.id)
         WHERE x.shard = :shard AND x.holdout IS NOT NULL ORDER BY x.seq DESC LIMIT :limit
+    """,
+    "answered_at": """
+        SELECT f.at FROM decisions x INDEXED BY decision_versions
+        JOIN events f ON f.shard = x.shard AND f.seq = x.feedback_seq
+        WHERE x.shard = :shard AND x.version <= :version ORDER BY x.version DESC LIMIT 1
+    """,
+    "settings": """
+        SELECT seq, type, at FROM events INDEXED BY event_wide
+        WHERE shard = :shard AND decision IS NULL AND key IS NULL AND type IN ('amended', 'promoted', 'rolled_back')
+        ORDER BY seq DESC LIMIT :limit
     """,
     "agreement": """
         SELECT count(*), total(agreed) FROM (
