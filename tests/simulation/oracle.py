@@ -65,6 +65,8 @@ class Made:
         Whether retention has erased it.
     holdout
         Whether the policy of a holdout decided: then feedback is ``recorded``, and nothing is learned.
+    asked
+        The request: context and candidates, or features.
     """
 
     id: str
@@ -88,6 +90,7 @@ class Made:
     retractions: list[tuple[int, int]] = field(default_factory=list)
     gone: bool = False
     holdout: bool = False
+    asked: dict[str, Any] = field(default_factory=dict)
 
     @property
     def answered(self) -> bool:
@@ -433,6 +436,7 @@ class Oracle:
             event.decision, shard, event.key, event.seq, self._at, expires, waits, activated, beside, forwarded, reply
         )
         made.holdout = held
+        made.asked = {name: body[name] for name in ("context", "candidates", "features") if body.get(name)}
         shard.decisions += 1
         self.made[made.id] = shard.made[made.id] = made
         return made
@@ -832,6 +836,7 @@ class Oracle:
             "feedback": feedback,
             "learnt_version": learnt,
             "why_not": why,
+            "holdout": made.holdout,
         }
 
 

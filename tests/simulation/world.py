@@ -758,6 +758,8 @@ class World:
             return
         if expected is None:
             raise Wrong(f"there should be no story of {id}: {found}")
+        if made is not None and found["asked"] not in (None, made.asked):
+            raise Wrong(f"the story of {id} says that {found['asked']} was asked, and it was {made.asked}")
         draft = self.replies[id][0].of.loop == "draft" if id in self.replies else False
         for name, value in expected.items():
             if name == "why_not":

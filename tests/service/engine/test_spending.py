@@ -205,10 +205,13 @@ def test_per_day_goes_by_the_decisions_of_a_day() -> None:
     assert figures(engine)["limit"] == pytest.approx(300 / 144, rel=0.02)
 
 
-def test_batches_have_one_price() -> None:
+def test_the_price_moves_within_a_batch() -> None:
     engine, _, _ = opened()
     replies = engine.decide_all("m", [request({"candidates": PRICED}) for _ in range(5)])
-    assert [each["price"] for each in replies] == [{"usd": 0.0}] * 5
+    price = 0.0
+    for each in replies:
+        assert each["price"] == {"usd": price}
+        price = min(max(price + 0.02 * (COSTS[each["choice"]] / 3 - 1), 0.0), 50.0)
     assert figures(engine)["mean"] is not None
 
 

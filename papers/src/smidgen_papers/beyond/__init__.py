@@ -5,6 +5,7 @@ from importlib import import_module
 for _module in (
     "paper",
     "budgets",
+    "change",
     "clicks",
     "clicks_claims",
     "clicks_curve",
@@ -13,7 +14,9 @@ for _module in (
     "filters",
     "knobs",
     "labels",
+    "peeking",
     "rewards",
     "rewards_claims",
+    "weak_context",
 ):
     import_module(f"{__name__}.{_module}")

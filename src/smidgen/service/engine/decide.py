@@ -313,7 +313,7 @@ class DecideHandler(CommandHandler):
             agreed=answer.agreed,
             target=answer.target,
             chance=answer.chance,
-            unit=unit if share else None,
+            unit=unit if share or model.leader is not None or model.followers else body.unit,
             holdout=answer.holdout if share else None,
             share=share or None,
         )
