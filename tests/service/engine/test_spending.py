@@ -17,7 +17,7 @@ from smidgen.service.errors import Impossible
 from smidgen.service.loops.registry import loops
 from smidgen.service.monitoring.checks_learning import OverBudget
 from smidgen.service.monitoring.evidence import Evidence
-from smidgen.service.schemas import AmendBody
+from smidgen.service.schemas import AmendBody, CopyBody
 
 COSTS = {"a": 1.0, "b": 4.0, "c": 20.0}
 BODY = {"loop": "choose", "feedback": "reward", "budget": {"usd": 3.0}, "window_s": 1e6}
@@ -195,6 +195,15 @@ def test_health_says_that_nobody_can_meet_a_budget() -> None:
     amend(engine, budget={"usd": 10.0}, min_share=0.3)
     engine.decide("m", request({"candidates": PRICED}))
     assert OverBudget().run(Evidence(engine.store, model_, 2000.0)).figures["floor"] == pytest.approx(7.5)
+
+
+def test_a_copy_has_the_same_limit_and_has_spent_nothing() -> None:
+    engine, shelf, _ = opened()
+    play(engine, 20, PRICED)
+    amend(engine, budget={"usd": 5.0})
+    engine.copy("m", msgspec.convert({"to": "n"}, CopyBody))
+    for each in (engine, Engine(MemoryStore(shelf))):
+        assert figures(each, "n") == {"limit": 5.0, "mean": None, "recent": None, "price": 0.0}
 
 
 def test_per_day_goes_by_the_decisions_of_a_day() -> None:

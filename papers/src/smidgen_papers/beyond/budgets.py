@@ -142,7 +142,9 @@ def gather(run: Run, answers: Answers) -> Outcome:
         told = _records(run.place)
         arms = list(told[0]["arms"])
         mean = [np.mean([[each["arms"][a][x] for a in arms] for each in told], axis=0) for x in ("reward", "cost")]
-        rows.append(["routing", "static mix, figures known", f"{static_mix(*mean, DOLLARS):.3f}", "", "1", "1", "1"])
+        rows.append(
+            ["routing", "static mix, figures known", f"{static_mix(mean[0], mean[1], DOLLARS):.3f}", "", "1", "1", "1"]
+        )
         rows += [["routing", way, *_spans(answers.where(way=way, dearer=False), names)] for way in WAYS]
     tables = [Table("Means; in brackets the lowest and the highest of the orders", ["world", "way", *names], rows)]
     changed = [answer["changed"] for answer in answers.where(dearer=True)]

@@ -109,6 +109,8 @@ class Spending:
 
     def _amend(self, told: Mapping[str, Any], kind: str) -> None:
         given = told.get("model" if kind == "created" else "changes")
+        if kind == "created" and isinstance(terms := (told.get("resolved") or {}).get("terms"), dict):
+            given = terms  # of a copy: as they were amended
         if not isinstance(given, dict) or (kind == "amended" and "budget" not in given):
             return
         found = given.get("budget")
