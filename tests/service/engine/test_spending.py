@@ -206,6 +206,20 @@ def test_a_copy_has_the_same_limit_and_has_spent_nothing() -> None:
         assert figures(each, "n") == {"limit": 5.0, "mean": None, "recent": None, "price": 0.0}
 
 
+def test_retention_folds_what_was_spent() -> None:
+    engine, shelf, clock = opened(BODY | {"window_s": 20.0})
+    play(engine, 10, PRICED)  # readers have folded nothing of this when it is erased
+    clock[0] += 1000.0
+    engine.decide("m", request({"candidates": PRICED, "chosen": "c"}))
+    engine.retain("m", 100.0)
+    assert engine.store.checkpoint(1) is not None
+    again = Engine(MemoryStore(shelf), clock=lambda: clock[0])
+    whole, _, _ = opened(BODY | {"window_s": 20.0})
+    play(whole, 10, PRICED)
+    whole.decide("m", request({"candidates": PRICED, "chosen": "c"}))
+    assert figures(engine) == figures(again) == figures(whole)
+
+
 def test_per_day_goes_by_the_decisions_of_a_day() -> None:
     engine, _, clock = opened(BODY | {"budget": {"usd": {"per_day": 300.0}}})
     for i in range(250):

@@ -14,6 +14,7 @@ for _module in (
     "filters",
     "knobs",
     "labels",
+    "one_number",
     "peeking",
     "rewards",
     "rewards_claims",

@@ -67,18 +67,18 @@ class Spending:
         self._promoted = 0  # the version of the last promotion
         self._latest: OrderedDict[str, tuple[Decision, dict[str, float] | None]] = OrderedDict()  # need not be read
 
-    def follow(self, reading: StoreReader, shard: int, last: int | None = None) -> int:
-        """Take the events after those that were taken, up to one; returns how many there were."""
-        count = 0
+    def follow(self, reading: StoreReader, shard: int, last: int | None = None) -> bool:
+        """Take the events after those that were taken, up to one; says no where retention has erased some of them."""
         while last is None or self.seq < last:
             limit = 1000 if last is None else min(1000, last - self.seq)
             if not (chunk := reading.events(shard, self.seq, limit)):
                 break
+            if chunk[0].seq != self.seq + 1:
+                return False
             for event in chunk:
                 self.apply(event, reading, shard)
                 self.seq = event.seq
-            count += len(chunk)
-        return count
+        return True
 
     def apply(self, event: Event, reading: StoreReader, shard: int) -> None:
         """Take one event."""
@@ -269,12 +269,12 @@ def spending_of(model: ServedModel, reading: StoreReader, known: Spending | None
     dim, rewritten = columns_of(model), model.rewritten
     if known is not None and known.rewritten != rewritten and reading.last_forgetting(model.shard) == known.forgotten:
         known.rewritten = rewritten
-    if known is None or known.dim != dim or known.rewritten != rewritten:
-        made = Spending.read(reading, model.shard, dim)
-        made.rewritten, made.forgotten = rewritten, reading.last_forgetting(model.shard)
-        return made
-    known.follow(reading, model.shard)
-    return known
+    current = known is not None and known.dim == dim and known.rewritten == rewritten
+    if known is not None and current and known.follow(reading, model.shard):
+        return known
+    made = Spending.read(reading, model.shard, dim)
+    made.rewritten, made.forgotten = rewritten, reading.last_forgetting(model.shard)
+    return made
 
 
 _lock = threading.Lock()
