@@ -13,6 +13,7 @@ for _module in (
     "filters",
     "knobs",
     "labels",
+    "one_number",
     "peeking",
     "rewards",
     "rewards_claims",
