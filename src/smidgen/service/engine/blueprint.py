@@ -105,6 +105,8 @@ def vectorizer(body: ModelBody, params: Mapping[str, Any]) -> Vectorizer:
         text=text,
         crosses=auto.crosses if auto.crosses == "auto" else tuple(auto.crosses),
         id_feature=body.id_feature if auto.id_feature is None else auto.id_feature and body.id_feature,
+        **({} if auto.vectors is None else {"vectors": auto.vectors}),
+        seed=seed if isinstance(seed := params.get("seed", 0), int) and 0 <= seed < 1 << 64 else 0,
     )
 
 
@@ -116,6 +118,7 @@ def describe_features(features: Vectorizer, added: Sequence[str] = ()) -> dict[s
         "text": [*features.text, *added],
         "crosses": crosses,
         "id_feature": features.id_feature,
+        "vectors": features.vectors,
     }
     return {"auto": told}
 

@@ -16,15 +16,16 @@ from msgspec import structs
 from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import InvalidFeatures, NotTeachable, SmidgenError
-from smidgen.features import Encoded
+from smidgen.features import Encoded, Vectorizer
 from smidgen.features.state import Carried
+from smidgen.features.vectors import other_length
 from smidgen.learners import Learner
 from smidgen.service.engine.budget import Budget
 from smidgen.service.engine.champions import challenger_answers, unit_draw
 from smidgen.service.engine.context import CommandHandler, EngineContext
 from smidgen.service.engine.learner_cache import OpenDecision
 from smidgen.service.engine.log_reader import Reply, reply
-from smidgen.service.engine.model import ServedModel, feature_names
+from smidgen.service.engine.model import ServedModel, feature_names, read_lengths
 from smidgen.service.engine.replay import LearningEvent
 from smidgen.service.errors import Conflict, Impossible, StorageFailed, json_text
 from smidgen.service.log import codec
@@ -62,6 +63,7 @@ class ArmDecision(NamedTuple):
     start: bytes | None = None  # of a new key: the state that it starts with
     names: Carried = ()  # of a key: names of columns that its events have not told yet
     holdout: bool = False  # the policy of the holdout answered
+    lengths: dict[str, int] | None = None  # of vectors, as this decision fixes them
 
 
 class PendingDecision(NamedTuple):
@@ -184,14 +186,43 @@ class DecideHandler(CommandHandler):
         held, group = self._learners.get(model, key), self._learners.shared_state(model)
         start, learner = self._learners.start_key(model, key, held), held.learner
         self._undo.push(self._learners.withdraw, model.shard, key, learner, learner.decisions)
+        features = self._learners.table(model, learner)
+        if features is not None and model.lengths:
+            features.fix_lengths(model.lengths)
+        names: Carried = ()
         if group is None:
-            return ArmDecision(model, learner, learner.decide(context))
+            decision = learner.decide(context)
         try:
-            decision, names = group.decide(learner, context, held.known)
+            if group is not None:
+                decision, names = group.decide(learner, context, held.known)
+            lengths = None if features is None else self._fix_lengths(model, features, decision.context)
         except BaseException:
-            self._learners.discard(model, key, learner, learner.decisions + 1, begun=start is not None)
+            number = learner.decisions + (group is not None)
+            self._learners.discard(model, key, learner, number, begun=start is not None)
             raise
-        return ArmDecision(model, learner, decision, start=start, names=names)
+        return ArmDecision(model, learner, decision, start=start, names=names, lengths=lengths)
+
+    def _fix_lengths(self, model: ServedModel, features: Vectorizer, encoded: Any) -> dict[str, int] | None:
+        """Let the vectors of a decision fix the lengths of their fields; those that its event has to tell.
+
+        What an earlier decision fixed counts, whether or not it was learnt: the log is read once for it.
+        """
+        if not isinstance(encoded, Encoded) or not encoded.vectors:
+            return None
+        lengths = encoded.lengths
+        if model.lengths is None:
+            model.lengths = read_lengths(self._store, model)
+        new = {path: length for path, length in lengths.items() if path not in model.lengths}
+        for path, length in lengths.items():
+            if (first := model.lengths.get(path, length)) != length:
+                features.free_lengths(lengths)
+                raise other_length(path, length, first)
+        features.fix_lengths(lengths)
+        if new:
+            model.lengths |= new
+            self._undo.push(_drop, model.lengths, new)
+            self._undo.push(features.free_lengths, new)
+        return new or None
 
     def _is_held_out(self, model: ServedModel, body: DecisionBody) -> bool:
         """Check whether the holdout's policy answers: by the unit; without one, drawn for this request."""
@@ -259,7 +290,12 @@ class DecideHandler(CommandHandler):
             told["holdout"] = True
         hashed = [] if answer.holdout else self._new_hashed_names(model, body)
         shared = _shared_fields(
-            answer.start, answer.names, hashed, self.request, body.unit if model.leader is None else None
+            answer.start,
+            answer.names,
+            hashed,
+            self.request,
+            body.unit if model.leader is None else None,
+            answer.lengths,
         )
         holdout, unit = terms.holdout, body.unit or body.key
         share = holdout.share if holdout is not None and body.chosen is None else 0.0
@@ -370,9 +406,20 @@ def _compare_with_shown(answer: ArmDecision, shown: ArmDecision, ids: Sequence[A
     return answer._replace(agreed=agreed, target=target, chance=chance if target is not None else None)
 
 
+def _drop(lengths: dict[str, int], paths: Iterable[str]) -> None:
+    for path in paths:
+        lengths.pop(path, None)
+
+
 def _shared_fields(
-    start: bytes | None, names: Carried, hashed: list[str], request: str | None, unit: str | None
+    start: bytes | None,
+    names: Carried,
+    hashed: list[str],
+    request: str | None,
+    unit: str | None,
+    lengths: dict[str, int] | None,
 ) -> dict[str, Any] | None:
     """Optional fields of a decision's event; None if there are none."""
     told = {"start": start, "names": names or None, "hashed": hashed or None, "request": request, "unit": unit}
+    told["lengths"] = lengths
     return {name: value for name, value in told.items() if value is not None} or None

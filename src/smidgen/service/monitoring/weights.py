@@ -16,7 +16,7 @@ from smidgen.features import DenseRows, Encoded, Row
 from smidgen.learners import Learner
 from smidgen.learners.bank import curvature_name
 from smidgen.learners.coactive import Coactive
-from smidgen.learners.pipeline import explained, unwrap
+from smidgen.learners.pipeline import explained, named_weights, unwrap
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Impossible, Unknown, json_text
@@ -75,9 +75,24 @@ def learner_of(engine: Engine, model: ServedModel, key: str | None) -> Learner:
     return engine.learners.get(model, key).learner
 
 
-def by_name(engine: Engine, model: ServedModel, key: str | None, limit: int) -> WeightsReply:
-    """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out."""
+def by_name(
+    engine: Engine, model: ServedModel, key: str | None, limit: int, expand: Collection[str] = ()
+) -> WeightsReply:
+    """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out.
+
+    A vector has one line, its total; those of the fields in ``expand`` are shown column by column.
+    """
     learner = learner_of(engine, model, key)
+    if (features := engine.learners.table(model, learner)) is not None and features.lengths:
+        lines, labels = _lines(features, learner, expand), model.blueprint.labels
+        flat = [
+            Weight(name=name, weight=float(weight), label=None if labels is None or np.ndim(all_) == 0 else labels[row])
+            for name, all_ in lines.items()
+            for row, weight in enumerate(np.atleast_1d(all_).tolist())
+            if weight
+        ]
+        flat.sort(key=lambda each: (-abs(each.weight), each.name))
+        return WeightsReply(model_version=model.version, weights=flat[:limit])
     weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
     labels, name, width = _labels(model, weights), namer(engine, model, learner), weights.shape[-1]
     found = []
@@ -87,6 +102,11 @@ def by_name(engine: Engine, model: ServedModel, key: str | None, limit: int) -> 
         label = labels[row] if labels is not None else None
         found.append(Weight(name=name(column), weight=float(weights.ravel()[place]), label=label))
     return WeightsReply(model_version=model.version, weights=found)
+
+
+def _lines(features: Vectorizer, learner: Learner, expand: Collection[str] = ()) -> dict[str, Any]:
+    """The weights of a learner by name; a vector in one line."""
+    return named_weights(features, unwrap(learner), expand)
 
 
 def largest_weights(
@@ -115,6 +135,12 @@ def largest_weights(
     strongest, name = _strongest(row, top), namer(engine, model, learner)
     if model.blueprint.knobs is not None:
         strongest = range(min(top, len(row)))
+    shown = [{"name": name(int(i)), "weight": float(row[i])} for i in strongest]
+    if (features := engine.learners.table(model, learner)) is not None and features.lengths:
+        at = (labels or []).index(label) if label is not None else 0
+        lines = {each: float(np.atleast_1d(found)[at]) for each, found in _lines(features, learner).items()}
+        best = sorted(lines, key=lambda each: (-abs(lines[each]), each))[:top]
+        shown = [{"name": each, "weight": lines[each]} for each in best if lines[each]]
     return {
         "key": key,
         "label": (label or labels[0]) if labels else None,
@@ -122,7 +148,7 @@ def largest_weights(
         "rounds": learner.rounds,
         "dim": len(row),
         "norm": float(np.linalg.norm(row)),
-        "weights": [{"name": name(int(i)), "weight": float(row[i])} for i in strongest],
+        "weights": shown,
         "why_not": None,
     }
 
@@ -151,14 +177,16 @@ def _strongest(row: Any, top: int) -> Any:
 MOST, TOLD = 100, 5
 
 
-def contributions(engine: Engine, model: ServedModel, key: str | None, decision: Decision) -> Contributions | None:
+def contributions(
+    engine: Engine, model: ServedModel, key: str | None, decision: Decision, expand: Collection[str] = ()
+) -> Contributions | None:
     """What the features of the answer add to its score, strongest first; None where no weights say so."""
     learner = engine.learners.get(model, key).learner
     found: list[tuple[str, float]] | None
     try:
         table = engine.learners.table(model, learner)
         if table is not None and isinstance(decision.context, Encoded):
-            found = explained(table, unwrap(learner), decision).contributions
+            found = explained(table, unwrap(learner), decision, expand).contributions
         else:
             found = _by_row(model, learner, decision, namer(engine, model, learner))
     except SmidgenError:  # a learner without weights
