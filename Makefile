@@ -14,8 +14,8 @@ $(VENV)/.ready: pyproject.toml papers/pyproject.toml constraints.txt build_core.
 	@echo "setting up: the environment in $(VENV), the core, and the packages that the tests need (two minutes)"
 	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt numpy
 	@$(BIN)/python build_core.py --native --no-stubs
-# The other levels, which the tests compare with it, while pip is busy on one core.
-	$(BIN)/python build_core.py --no-stubs & levels=$$!; \
+# The oldest level, which the tests compare with it, while pip is busy on one core; the nightly tests compile the others.
+	$(BIN)/python build_core.py --oldest --no-stubs & levels=$$!; \
 	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable ".[dev,docs]" --editable papers && wait $$levels
 	touch $@ $(VENV)/.serving
 
@@ -44,7 +44,9 @@ bits: core ## record the digests of every learner's bits (tests/core/bits.json),
 
 # In the order of tests/conftest.py. Bytecode is kept, or each of the many services that are started would compile its
 # sources again.
-TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# One process more than cores: many tests wait for another process, a lease or a browser.
+PROCESSES := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+TOGETHER := --numprocesses $(PROCESSES) --maxprocesses 5 --dist loadfile --no-loadscope-reorder
 test test-postgresql: export PYTHONDONTWRITEBYTECODE :=
 # The players of the papers run as plain Python here: to compile them takes two minutes. `make test-long` compiles them.
 test: export NUMBA_DISABLE_JIT := 1
@@ -53,6 +55,7 @@ test: $(VENV)/.ready ## set up and run the tests
 
 test-long: $(VENV)/.ready ## run the tests that take minutes, and those of the papers with compiled kernels
 	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m pytest -m "hypothesis and not long" --hypothesis-profile nightly
 	$(BIN)/python -m pytest -m "not long" tests/papers
 
 test-ray: $(VENV)/.ready ## install Ray (250 MB) and run the tests that need it; nightly

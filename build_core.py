@@ -1,6 +1,6 @@
 """Compile the core in place: one extension module for each instruction-set level, and the one that names the levels.
 
-    python build_core.py [--level x86-64-v3 | --native] [--sanitize] [--no-stubs] [--jobs N]
+    python build_core.py [--level x86-64-v3 | --native | --oldest] [--sanitize] [--no-stubs] [--jobs N]
 
 Compiles what has changed, several files at once. The package's build (`hatch_build.py`), `make core` and the tests call
 `build`. `--native` compiles for this machine only, in a third of the time: enough to run, where a wheel and the tests
@@ -283,26 +283,16 @@ def _output(command: list[str], **more: Any) -> str:
     return done.stdout
 
 
-#: The module of a family: what the compiled core has under its name.
-_MODULE = '''"""Entry points of the core ({name}.cpp); their types stand in the stub; `make core` writes both."""
-
-from smidgen._core import families
-
-globals().update(families["{name}"])
-'''
-
-
 def write_stubs() -> None:
-    """Write the stubs that have changed, and the modules that they describe."""
+    """Write the stubs that have changed; `smidgen._core` makes the modules that they describe."""
     texts = make_stubs()
     for old in HERE.glob("[a-z]*.pyi"):
         if old.stem not in texts:
             old.unlink()
-            old.with_suffix(".py").unlink(missing_ok=True)
     for name, text in texts.items():
-        for place, content in ((HERE / f"{name}.pyi", text), (HERE / f"{name}.py", _MODULE.format(name=name))):
-            if not place.exists() or place.read_text() != content:
-                place.write_text(content)
+        place = HERE / f"{name}.pyi"
+        if not place.exists() or place.read_text() != text:
+            place.write_text(text)
 
 
 def main() -> None:
@@ -312,11 +302,13 @@ def main() -> None:
         "--level", action="append", choices=levels(), help="only this instruction-set level (may be repeated)"
     )
     parser.add_argument("--native", action="store_true", help="only the level of this machine")
+    parser.add_argument("--oldest", action="store_true", help="only the level that every processor has")
     parser.add_argument("--sanitize", action="store_true", help="with AddressSanitizer and UndefinedBehaviorSanitizer")
     parser.add_argument("--no-stubs", action="store_true", help="leave the types of the entry points as they are")
     parser.add_argument("--jobs", type=int, default=0, help="how many files at once")
     given = parser.parse_args()
-    build(native_levels() if given.native else given.level, sanitize=given.sanitize, jobs=given.jobs)
+    only = native_levels() if given.native else levels()[:1] if given.oldest else given.level
+    build(only, sanitize=given.sanitize, jobs=given.jobs)
     if not (given.sanitize or given.no_stubs) and importlib.util.find_spec("ruff"):  # only developers need the stubs
         write_stubs()
 

@@ -42,9 +42,9 @@ def lines(rounds: int, keys: int = 0) -> Iterator[tuple[str, bytes]]:
     params = {"gamma": 0.1}
     body = ModelBody(loop="label", learner="Banditron", params=params, features=FEATURES, labels=LABELS, keyed=keys > 0)
     blueprint = Blueprint(body)
-    told = {"seq": 1, "type": "created", "decision": None, "key": None, "at": AT, "format": "1.0"}
-    told |= {"model": msgspec.to_builtins(body), "resolved": resolved_settings(blueprint)}
-    yield "created", msgspec.json.encode(told)
+    event = {"seq": 1, "type": "created", "decision": None, "key": None, "at": AT, "format": "1.0"}
+    event |= {"model": msgspec.to_builtins(body), "resolved": resolved_settings(blueprint)}
+    yield "created", msgspec.json.encode(event)
     settings = msgspec.json.decode(smidgen.Banditron(dim=4, n_classes=3, **params).decide(np.ones(4)).to_json())
     rng, number = np.random.default_rng(1), 0
     for X, y in blocks(rounds):

@@ -62,8 +62,8 @@ class Side:
 
     def feedback_batches(self, count: int) -> list[bytes]:
         """The same in batches."""
-        told = [{"decision": id, "clicked": ["d1"]} for id in self.decided(count)]
-        some = [{"feedback": told[start : start + BATCH]} for start in range(0, count, BATCH)]
+        feedback = [{"decision": id, "clicked": ["d1"]} for id in self.decided(count)]
+        some = [{"feedback": feedback[start : start + BATCH]} for start in range(0, count, BATCH)]
         return [self.server.post("/v1/feedback:batch", json.dumps(each).encode()) for each in some]
 
     def measured(self, what: str, requests: Iterable[bytes], callers: int, each: int = 1) -> None:

@@ -149,9 +149,9 @@ def _add_vw(contenders: dict[str, Contender], remarks: dict[str, str], X: Any, r
         for t, offered in enumerate(lines()):
             shares = np.asarray(one.predict(offered))
             shown = int(rng.choice(K, p=shares / shares.sum()))
-            told = list(offered)
-            told[shown] = f"0:{-rewards[t, shown]:g}:{shares[shown]:g} {offered[shown]}"
-            one.learn(told)
+            labelled = list(offered)
+            labelled[shown] = f"0:{-rewards[t, shown]:g}:{shares[shown]:g} {offered[shown]}"
+            one.learn(labelled)
 
     contenders["Vowpal Wabbit --cb_explore_adf --squarecb"] = (run, SLOW)
     remarks["Vowpal Wabbit"] = f"predict and learn from Python on ready text, the first {SLOW} rounds"

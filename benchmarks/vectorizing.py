@@ -209,9 +209,9 @@ def _add_sklearn(contenders: dict[str, Contender], remarks: dict[str, str], bulk
 
     def features(each: dict[str, Any]) -> dict[str, Any]:
         words = each["title"].split()
-        told: dict[str, Any] = {key: value for key, value in each.items() if key[0] == "c"}
-        told |= {"vip": str(each["vip"])} | {f"title:{word}": 1.0 for word in words}
-        return told | {f"title:{a} {b}": 1.0 for a, b in itertools.pairwise(words)}
+        fields: dict[str, Any] = {key: value for key, value in each.items() if key[0] == "c"}
+        fields |= {"vip": str(each["vip"])} | {f"title:{word}": 1.0 for word in words}
+        return fields | {f"title:{a} {b}": 1.0 for a, b in itertools.pairwise(words)}
 
     def transformed(some: list[dict[str, Any]]) -> object:
         from scipy import sparse

@@ -1,4 +1,4 @@
-"""One profile for all property tests (the same examples in every run, no deadline on a busy machine); a database; the
+"""Profiles of property tests (the same examples in every run by day, new ones by night, no deadline); a database; the
 order of the files, and how processes share them.
 """
 
@@ -14,7 +14,9 @@ from hypothesis import settings
 
 from cluster import Cluster, missing
 
-settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=50)
+#: `make test-long`: more examples, others each night; a failure prints what reproduces it.
+settings.register_profile("nightly", deadline=None, max_examples=300, print_blob=True)
 settings.load_profile("ci")
 
 

@@ -159,8 +159,8 @@ def _print(log: UbiLog, curve: Examination, places: int) -> None:
     table = Table("position", "click rate", "examined (95 %)", box=None)
     looks = zip(*(_known(values) for values in (curve.read, curve.low, curve.high)), strict=True)
     for place, (rate, (read, low, high)) in enumerate(zip(_known(log.click_rates(places)), looks, strict=True), 1):
-        told = "–" if read is None or low is None or high is None else f"{read:.2f} ({low:.2f} to {high:.2f})"
-        table.add_row(str(place), "–" if rate is None else f"{rate:.1%}", told)
+        interval = "–" if read is None or low is None or high is None else f"{read:.2f} ({low:.2f} to {high:.2f})"
+        table.add_row(str(place), "–" if rate is None else f"{rate:.1%}", interval)
     console.print(table)
     if _known(curve.read)[1] is None:
         console.print(
@@ -313,8 +313,8 @@ def doctor(
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
         colours = {"ok": "green", "note": "yellow", "problem": "red"}
         for each in findings:
-            told = f"{each.found}; {each.hint}" if each.hint else each.found
-            table.add_row(Text(each.state, colours[each.state]), Text(each.what), Text(told))
+            text = f"{each.found}; {each.hint}" if each.hint else each.found
+            table.add_row(Text(each.state, colours[each.state]), Text(each.what), Text(text))
         Console().print(table)
     if any(each.state == "problem" for each in findings):
         raise typer.Exit(1)

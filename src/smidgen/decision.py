@@ -125,8 +125,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         return cls.of(serialization.decode(content))
 
     def _repr_html_(self) -> str:
-        told = {name: getattr(self, name) for name in _NAMES if name not in ("kind", "settings", "number")}
-        known = {name: value for name, value in told.items() if value is not None}
+        fields = {name: getattr(self, name) for name in _NAMES if name not in ("kind", "settings", "number")}
+        known = {name: value for name, value in fields.items() if value is not None}
         return markup.pairs(f"Decision {self.number} of {self.kind}", {"id": self.id, **known})
 
     def _fields(self) -> dict[str, Any]:

@@ -70,10 +70,12 @@ def examine(data: Path, host: str = "127.0.0.1", port: int = 8470) -> Iterator[D
 
 def _python() -> Diagnosis:
     version = ".".join(map(str, sys.version_info[:3]))
-    told = f"Python {version}, smidgen {__version__}"
+    versions = f"Python {version}, smidgen {__version__}"
     good = sys.version_info >= (3, 11)
     return (
-        Diagnosis("versions", told) if good else Diagnosis("versions", told, "problem", "install Python 3.11 or newer")
+        Diagnosis("versions", versions)
+        if good
+        else Diagnosis("versions", versions, "problem", "install Python 3.11 or newer")
     )
 
 
@@ -126,10 +128,10 @@ def _installed(package: str) -> bool:
 def _sqlite() -> Diagnosis:
     from smidgen.service.storage.sqlite_schema import sqlite_version
 
-    told = ".".join(map(str, sqlite_version()))
+    version = ".".join(map(str, sqlite_version()))
     if sqlite_version() < (3, 37):
-        return Diagnosis("SQLite", told, "problem", "use a Python with SQLite 3.37 or newer")
-    return Diagnosis("SQLite", told)
+        return Diagnosis("SQLite", version, "problem", "use a Python with SQLite 3.37 or newer")
+    return Diagnosis("SQLite", version)
 
 
 def _folder(data: Path) -> Diagnosis:
@@ -148,11 +150,11 @@ def _folder(data: Path) -> Diagnosis:
 def _disk(data: Path) -> Diagnosis:
     place = next(folder for folder in (data.absolute(), *data.absolute().parents) if folder.exists())
     free = shutil.disk_usage(place).free
-    told = f"{free / (1 << 30):.1f} GiB free"
+    space = f"{free / (1 << 30):.1f} GiB free"
     return (
-        Diagnosis("disk", told)
+        Diagnosis("disk", space)
         if free > FREE
-        else Diagnosis("disk", told, "note", "free disk space: the service refuses decisions when the disk is full")
+        else Diagnosis("disk", space, "note", "free disk space: the service refuses decisions when the disk is full")
     )
 
 

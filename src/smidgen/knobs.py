@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.tune import log_share, log_value
+from smidgen._core import tune
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Box
@@ -84,11 +84,11 @@ class Log:
 
     def value(self, share: float) -> float:
         """The value at a share of the way from low to high, in factors."""
-        return log_value(self.low, self.high, share)
+        return tune.log_value(self.low, self.high, share)
 
     def share(self, value: float) -> float:
         """Position of a value between low and high on a log scale, as a fraction."""
-        return log_share(self.low, self.high, value)
+        return tune.log_share(self.low, self.high, value)
 
 
 @structure("smidgen.knobs.Integer")
@@ -125,7 +125,7 @@ class Integer:
 
 @structure("smidgen.knobs.Category")
 class Category:
-    """One of several names, which have no order: a mode, a database, a color.
+    """One of several names without an order: a mode, a database, a color.
 
     Examples
     --------

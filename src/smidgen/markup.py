@@ -30,8 +30,8 @@ _SHORT = _Short()
 
 def short(value: Any) -> str:
     """Short text of a value, at most about 160 characters."""
-    told = f"{value:.6g}" if isinstance(value, float) else _SHORT.repr(value)
-    return told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
+    text = f"{value:.6g}" if isinstance(value, float) else _SHORT.repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def pairs(title: str, rows: Mapping[str, Any]) -> str:

@@ -146,7 +146,7 @@ class VersionedSettings(metaclass=SettingsMeta):
 
     @classmethod
     def at(cls, version: int, **arguments: Any) -> Self:
-        """One with the defaults of an older `settings_version` wherever an argument is not given."""
+        """Settings with the defaults of an older `settings_version` for every argument not given."""
         return cls.from_settings({**arguments, VERSION: version})
 
     def to_record(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ FRAME = Path(__file__).parent / "frame.html"
 
 
 class NothingBody(Message):
-    """Nothing to say."""
+    """An empty body."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class DemoPage:
 
     @property
     def path(self) -> str:
-        """Where the page is."""
+        """Path of the page."""
         return f"/demo/{self.name}"
 
     def model_name(self, engine: Engine) -> str:

@@ -12,9 +12,18 @@ import smidgen
 from reference_bank import SlowChoiceBank, SlowLabelBank
 from smidgen import Candidates, Choice, ChoiceBank, LabelBank, Pipeline, Vectorizer
 from smidgen._core.bank import cosine
-from smidgen.errors import CorruptFile
+from smidgen.errors import CorruptFile, InvalidRecord
 from smidgen.features.rows import arm_names
 from smidgen.learners.bank import REMEMBERED
+
+
+@pytest.mark.parametrize("restarts", [[812], [812, 1500], [-3, -2], [812, -840] * (REMEMBERED + 1)])
+def test_fresh_starts_of_another_layout_are_refused(restarts: list[int]) -> None:
+    """Rounds alone, or pairs with the decision as it is, are no state of this version."""
+    bank = LabelBank(dim=2, n_classes=2)
+    state = bank._state() | {"restarts": np.array(restarts, np.int64)}
+    with pytest.raises(InvalidRecord):
+        bank._check_state(state)
 
 
 def test_cosines_are_those_of_the_library_to_the_last_digits() -> None:

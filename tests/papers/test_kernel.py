@@ -145,6 +145,7 @@ def test_a_kernel_that_borrows_its_arrays_leaves_their_counts_alone(tmp_path: Pa
     assert run(tmp_path, "import borrowed", NUMBA_DISABLE_JIT="1") == "21.0 True"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(JIT, reason="numba is switched on: the files themselves compile")
 def test_what_compiles_quickly_passes_its_tests_compiled() -> None:
     """`make test-long` compiles the rest too."""

@@ -181,9 +181,9 @@ def test_horizons_measure_regret(place: Place) -> None:
         horizons.horizon(
             place, table="kin8nm", source="generated", form="OGDEG, Lipschitz", epochs=e, repeats=2, seed=0
         )
-        for e in (1, 4)
+        for e in (1, 2)
     ]
-    assert [each["T"] for each in found] == [3000, 12000]
+    assert [each["T"] for each in found] == [3000, 6000]
     assert all(0.0 < each["regret"].mean() < each["T"] * each["centre"] * 2 for each in found)
 
 

@@ -14,7 +14,7 @@ VERDICTS = (("✓ reached", "good"), ("~ in part, or not for certain", "open"), 
 
 def aims_page(folder: Path) -> str:
     """The page that collects the tables of aims of a folder's other pages."""
-    told = [
+    judged = [
         (link, aim, verdict(reached), measured, reached)
         for path in sorted(folder.glob("*.md"))
         if path.name != "index.md"
@@ -30,13 +30,13 @@ def aims_page(folder: Path) -> str:
                 "[a table like this one](../papers/claims.md); aims of speed stand with their",
                 "[measurements](../speed.md#aims). `make listings` writes this page from the others.",
                 "",
-                *tally("page", VERDICTS, [(link, kind) for link, _, kind, _, _ in told]),
+                *tally("page", VERDICTS, [(link, kind) for link, _, kind, _, _ in judged]),
                 "",
                 "## Every aim",
                 "",
                 row("page", "aim", "verdict", "measured", "in words"),
                 "|---|---|---|---|---|",
-                *(row(*each) for each in told),
+                *(row(*each) for each in judged),
             ]
         )
         + "\n"

@@ -133,10 +133,10 @@ def pages(
     from smidgen_papers.prose import write_prose
 
     if check:
-        told = differing(_complete(data, out, seed), docs)
-        for name, lines in told.items():
+        differences = differing(_complete(data, out, seed), docs)
+        for name, lines in differences.items():
             typer.echo("\n  ".join([f"{name}: {'otherwise' if lines else 'the same'}", *lines]))
-        raise typer.Exit(int(any(told.values())))
+        raise typer.Exit(int(any(differences.values())))
     for path in write_prose(docs) if prose else write_pages(_complete(data, out, seed), docs):
         typer.echo(str(path))
 
@@ -256,8 +256,8 @@ def _print(shown: Shown, path: Path) -> None:
     if shown.findings:
         table = Table("verdict", "the paper says", "measured", box=None, pad_edge=True)
         for claim, finding in shown.findings:
-            told = f"{finding.effect}. {finding.reason}" if finding.reason else finding.effect
-            table.add_row(f"[{colours[finding.verdict]}]{finding.verdict}[/]", f"{claim.says} ({claim.where})", told)
+            text = f"{finding.effect}. {finding.reason}" if finding.reason else finding.effect
+            table.add_row(f"[{colours[finding.verdict]}]{finding.verdict}[/]", f"{claim.says} ({claim.where})", text)
         console.print(table)
 
 

@@ -33,8 +33,8 @@ def write_pages(runs: Iterable[tuple[Run, Shown]], docs: Path) -> list[Path]:
 
     Pages that people write (``docs/beyond``) keep their text; the pictures that they have are drawn anew.
     """
-    told = list(runs)
-    everything = [(run, shown) for run, shown in told if catalogue.papers[shown.figure.paper].page]
+    listed = list(runs)
+    everything = [(run, shown) for run, shown in listed if catalogue.papers[shown.figure.paper].page]
     folder = docs / "papers"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -43,7 +43,7 @@ def write_pages(runs: Iterable[tuple[Run, Shown]], docs: Path) -> list[Path]:
         if mine:
             written.append(folder / f"{name}.md")
             written[-1].write_text(_page(name, mine, folder), encoding="utf-8")
-    for run, shown in told:
+    for run, shown in listed:
         written += [] if run.quick or catalogue.papers[shown.figure.paper].page else _redrawn(shown, docs)
     written.append(folder / "claims.md")
     written[-1].write_text(_claims(everything), encoding="utf-8")
@@ -68,8 +68,10 @@ def differing(runs: Iterable[tuple[Run, Shown]], docs: Path) -> dict[str, list[s
                 kept.name for drawn, kept in pictures if not kept.is_file() or kept.read_bytes() != drawn.read_bytes()
             ]
         old = section(page.read_text(encoding="utf-8"), id) if page.is_file() else ""
-        told = [line for line in unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="") if line[0] != "@"]
-        found[id] = [*told[2:], *(f"another picture: {name}" for name in other)]
+        changed = [
+            line for line in unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="") if line[0] != "@"
+        ]
+        found[id] = [*changed[2:], *(f"another picture: {name}" for name in other)]
     return found
 
 

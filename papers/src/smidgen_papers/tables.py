@@ -46,7 +46,7 @@ def rows_under(page: str, *head: str) -> list[list[str]]:
     return found
 
 
-def tally(groups: str, verdicts: Sequence[tuple[str, str]], told: Iterable[tuple[str, str]]) -> list[str]:
+def tally(groups: str, verdicts: Sequence[tuple[str, str]], judged: Iterable[tuple[str, str]]) -> list[str]:
     """How often each verdict was given, altogether and by group, as lines of Markdown.
 
     Parameters
@@ -58,7 +58,7 @@ def tally(groups: str, verdicts: Sequence[tuple[str, str]], told: Iterable[tuple
     told
         A group (it may be a link) and a verdict for each.
     """
-    pairs = list(told)
+    pairs = list(judged)
     names = list(dict.fromkeys(group for group, _ in pairs))
     counted = [(group, [pairs.count((group, verdict)) for verdict, _ in verdicts]) for group in names]
     sums = [sum(counts[i] for _, counts in counted) for i in range(len(verdicts))]

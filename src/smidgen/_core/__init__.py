@@ -1,7 +1,9 @@
 """The compiled core: kernels in C++, one extension module for each instruction-set level (see README.md here).
 
 Importing it chooses the best level that the processor has; ``SMIDGEN_CPU`` forces one, e.g. ``x86-64-v2``. All levels
-give the same bits. The entry points stand in modules by family: ``from smidgen._core.random import fill_uniforms``.
+give the same bits. The entry points stand in modules by family: ``from smidgen._core import random as core``, then
+``core.fill_uniforms``. `_add_modules` makes the modules from the table of the loaded level; type checkers read the
+stubs, e.g. ``random.pyi``.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 __all__ = ["LEVEL", "families", "tables", "written_for"]
@@ -44,10 +48,22 @@ def _choose(wanted: str) -> str:
 #: The instruction-set level in use.
 LEVEL: str = _choose(os.environ.get("SMIDGEN_CPU", ""))
 _loaded: dict[str, Any] = vars(importlib.import_module(_module(LEVEL)))
-#: The entry points, by family and name: each family has a module here.
+#: The entry points, by family and name.
 families: dict[str, dict[str, Any]] = {name: each for name, each in _loaded.items() if isinstance(each, dict)}
 #: What they take: the names of the arguments, and the kinds of arguments of each function behind one name.
 tables: dict[str, dict[str, tuple[str, list[str]]]] = families.pop("__tables__")
+
+
+def _add_modules() -> None:
+    """Register one module for each family, as if it were a file of this package."""
+    for family, functions in families.items():
+        name = f"{__name__}.{family}"
+        module = importlib.util.module_from_spec(ModuleSpec(name, None, origin=_loaded["__file__"]))
+        vars(module).update(functions, __doc__=f"Entry points of the core ({family}.cpp).")
+        sys.modules[name] = globals()[family] = module
+
+
+_add_modules()
 
 
 def written_for(thing: Any, compiled: str, plain: str) -> bool:

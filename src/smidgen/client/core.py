@@ -27,7 +27,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True)
 class Call(Generic[R]):
-    """One call of the service.
+    """A call of the service: method, path, body and how to read its reply.
 
     Attributes
     ----------

@@ -154,7 +154,7 @@ _KNOWN = frozenset(Answer.__struct_fields__) - {"more"}
 
 
 def read_answer(content: bytes) -> Answer:
-    """One decision."""
+    """Read the reply to one decision."""
     return _answer(_read(content, dict[str, Any]))
 
 
@@ -175,13 +175,13 @@ def read_plain(content: bytes) -> dict[str, Any]:
 
 def read_forgotten(content: bytes, name: str) -> dict[str, int]:
     """Number of forgotten events by model: the model itself, then its copies."""
-    told = read_plain(content)
-    return {name: told["forgotten"], **told["copies"]}
+    reply = read_plain(content)
+    return {name: reply["forgotten"], **reply["copies"]}
 
 
-def _answer(told: dict[str, Any]) -> Answer:
-    fields = {name: value for name, value in told.items() if name in _KNOWN}
-    more = {name: value for name, value in told.items() if name not in _KNOWN}
+def _answer(reply: dict[str, Any]) -> Answer:
+    fields = {name: value for name, value in reply.items() if name in _KNOWN}
+    more = {name: value for name, value in reply.items() if name not in _KNOWN}
     try:
         return msgspec.convert(fields | {"more": more} if more else fields, Answer)
     except msgspec.ValidationError as error:
@@ -200,42 +200,42 @@ def _read(content: bytes, type: type[T]) -> T:
 
 
 def model_path(name: str) -> str:
-    """Where a model is."""
+    """Path of a model."""
     return f"/v1/models/{quote(name, safe='')}"
 
 
 def decision_path(made: Answer | str) -> str:
-    """Where a decision is."""
+    """Path of a decision."""
     return f"/v1/decisions/{quote(made if isinstance(made, str) else made.decision, safe='')}"
 
 
 def weights_path(name: str, key: str | None, limit: int | None) -> str:
-    """Where the weights of a model are."""
+    """Path of a model's weights."""
     return f"{model_path(name)}/weights{_query(key=key, limit=limit)}"
 
 
 def taste_path(name: str, key: str | None) -> str:
-    """Where it is said what people's edits tell."""
+    """Path of the style that a model has learnt from edits."""
     return f"{model_path(name)}/taste{_query(key=key)}"
 
 
 def key_path(name: str, of: str) -> str:
-    """Where a key of a model is."""
+    """Path of a key of a model."""
     return f"{model_path(name)}/keys/{quote(of, safe='')}"
 
 
 def segments_path(name: str, by: str) -> str:
-    """Where the rewards of a model by the value of a field are."""
+    """Path of a model's rewards by the value of a field."""
     return f"{model_path(name)}/segments{_query(by=by)}"
 
 
 def token_path(id: str) -> str:
-    """Where a token is."""
+    """Path of a token."""
     return f"/v1/tokens/{quote(id, safe='')}"
 
 
 def ubi_path(actions: Sequence[str] | None) -> str:
-    """Where events of user behaviour insights go."""
+    """Path that receives events of user behavior insights (UBI)."""
     return f"/v1/ubi{_query(actions=','.join(actions) if actions else None)}"
 
 
@@ -266,14 +266,14 @@ def knobs_body(given: Any) -> dict[str, Any] | None:
         raise InvalidArgument(
             f"knobs is {given!r} and must be a mapping", 'give limits by name, e.g. {"ratio": [0, 1]}, or smidgen.Knobs'
         )
-    told: dict[str, Any] = {}
+    declared: dict[str, Any] = {}
     for name, knob in named.items():
         if isinstance(knob, Category):
-            told[name] = {"categories": list(knob.values)}
+            declared[name] = {"categories": list(knob.values)}
             continue
         limits = [knob.low, knob.high] if isinstance(knob, (Linear, Log, Integer)) else knob
-        told[name] = {kinds[type(knob)]: limits} if type(knob) in kinds else limits
-    return told
+        declared[name] = {kinds[type(knob)]: limits} if type(knob) in kinds else limits
+    return declared
 
 
 def decision_body(
@@ -315,7 +315,7 @@ def examples_body(given: Iterable[Mapping[str, Any]], *, key: str | None, id: st
 
 def several_body(given: Iterable[tuple[Any, Mapping[str, Any]]]) -> bytes:
     """Feedback on many decisions."""
-    return encode({"feedback": [{"decision": getattr(each, "decision", each), **told} for each, told in given]})
+    return encode({"feedback": [{"decision": getattr(each, "decision", each), **fields} for each, fields in given]})
 
 
 def decisions_body(given: Any, *, keys: Sequence[str] | str | None, top: int | None) -> dict[str, Any]:
@@ -338,8 +338,8 @@ def feedback_body(given: Mapping[str, Any]) -> bytes:
     """The user's reaction: the one field that was given. The loop of the model defines which fields exist."""
     said = {name: value for name, value in given.items() if value is not None}
     if len(said) != 1:
-        told = f" ({', '.join(said)})" if said else ""
-        raise InvalidArgument(f"{len(said)} kinds of feedback were given{told}", "give exactly one, e.g. clicked=[…]")
+        ending = f" ({', '.join(said)})" if said else ""
+        raise InvalidArgument(f"{len(said)} kinds of feedback were given{ending}", "give exactly one, e.g. clicked=[…]")
     return encode(said)
 
 

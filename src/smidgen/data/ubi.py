@@ -29,7 +29,7 @@ class _Attributes(msgspec.Struct):
 
 
 class UbiEvent(msgspec.Struct):
-    """One user action as far as it is read: its kind, its search and its result."""
+    """A user action: its kind, its search and its result. Other fields are not read."""
 
     action_name: str
     query_id: str | None = None
@@ -61,7 +61,7 @@ class _EventLine(UbiEvent, kw_only=True):
 
 @dataclass(frozen=True)
 class SearchPage:
-    """One search: what was asked, the results in the order in which they were shown, and the clicks.
+    """A search: the query, the results in the order shown, and the clicks.
 
     Attributes
     ----------

@@ -102,9 +102,9 @@ def same_length(**given: Any) -> int:
     """Check that all have one entry per round; returns how many rounds there are."""
     lengths = {name: len(array) for name, array in given.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} has {n}" for name, n in lengths.items())
+        counts = ", ".join(f"{name} has {n}" for name, n in lengths.items())
         raise InvalidArgument(
-            f"the arrays have different numbers of rounds: {told}", "give one entry per round in each"
+            f"the arrays have different numbers of rounds: {counts}", "give one entry per round in each"
         )
     return next(iter(lengths.values()))
 

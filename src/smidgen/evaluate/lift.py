@@ -206,7 +206,7 @@ class Split(NamedTuple):
 
     @property
     def _inverse(self) -> float:
-        """One over the share of the smaller group."""
+        """The inverse of the share of the smaller group."""
         return 1.0 / float(np.minimum(self.q, 1.0 - self.q).min())
 
     @property

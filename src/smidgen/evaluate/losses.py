@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from smidgen import checks
-from smidgen._core.losses import cost, write_costs
+from smidgen._core import losses as core
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Space
@@ -70,7 +70,7 @@ LEAST_SQUARES, LOGISTIC, PORTFOLIO = 0, 1, 2
 def _costs(kind: int, scores: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The losses of scores x·z_t of the point, and their slopes."""
     losses, slopes = np.empty(len(scores)), np.empty(len(scores))
-    write_costs(kind, scores, targets, losses, slopes)
+    core.write_costs(kind, scores, targets, losses, slopes)
     return losses, slopes
 
 
@@ -137,7 +137,7 @@ class RowLosses(PointLosses):
         self.y = np.zeros(len(self.Z)) if y is None else _targets(y, len(self.Z))
 
     def _cost(self, t: int, x: FloatArray) -> tuple[float, float]:
-        return cost(self.kind, float(self.Z[t] @ x), float(self.y[t]))
+        return core.cost(self.kind, float(self.Z[t] @ x), float(self.y[t]))
 
     def __call__(self, t: int, x: FloatArray) -> float:
         """f_t(x)."""
@@ -296,7 +296,7 @@ class Portfolio(RowLosses):
 
 
 class Repeated(PointLosses):
-    """One function for all rounds: any convex callable f(x).
+    """The same function in every round: any convex callable f(x).
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.rank import log_probability
+from smidgen._core import rank
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.confidence import (
@@ -470,7 +470,7 @@ def log_chance(mine: Decision, shown: IntArray, settings: Mapping[str, Any]) -> 
     if mine.log_propensity is None or mine.scores is None:
         return 0.0 if np.array_equal(order[:places], np.asarray(mine.action)[:places]) else -math.inf
     if mine.teams is None:
-        return float(log_probability(np.ascontiguousarray(mine.scores, np.float64), order, places))
+        return float(rank.log_probability(np.ascontiguousarray(mine.scores, np.float64), order, places))
     swap, alternate = float(settings.get("swap", 0.5)), bool(settings.get("alternate", True))
     greedy = np.asarray(mine.greedy)
     chances = [_of_pairing(greedy, order, places, start, swap) for start in ((0, 1) if alternate else (0,))]

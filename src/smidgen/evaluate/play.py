@@ -77,7 +77,7 @@ class RegretMeter:
             why = f"the theorems require a fresh learner, and this one had already learned {learnt_before} rounds"
             verdict = Verdict(None, why)
         else:
-            told = Measured(
+            measured = Measured(
                 T=np.arange(1.0, len(history) + 1.0),
                 R=np.maximum.accumulate(norms),
                 S=np.maximum.accumulate(largest),
@@ -87,7 +87,7 @@ class RegretMeter:
                 gains=better - shown,
                 loss=loss,
             )
-            verdict = bound_for(learner.rule, told)
+            verdict = bound_for(learner.rule, measured)
         return replace(history, bound=verdict.bound, bound_on=verdict.on, bound_note=verdict.note)
 
 

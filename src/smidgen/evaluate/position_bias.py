@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from smidgen import checks
-from smidgen._core.rank import count_clicks, weigh_drawn, weigh_swapped
+from smidgen._core import rank
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.evaluate.confidence import FEW, Estimate, mean_between
@@ -55,8 +55,8 @@ class Examination:
     rounds: int
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{r:.2f}" for r in self.read)
-        return f"Examination([{told}], {self.rounds} rounds)"
+        shares = ", ".join(f"{r:.2f}" for r in self.read)
+        return f"Examination([{shares}], {self.rounds} rounds)"
 
 
 def examination(
@@ -149,10 +149,10 @@ class Looks:
         self._below: list[FloatArray] = []
 
     def add(self, decision: Decision, clicks: Clicks) -> None:
-        """One answered round."""
+        """Add a decision and its clicks."""
         upper, lower = np.empty(self._pairs), np.empty(self._pairs)
         each = _weights(decision, self._pairs, self._swap, self._overlap)
-        count_clicks(_whole(decision.action), clicks.documents, each, upper, lower)
+        rank.count_clicks(_whole(decision.action), clicks.documents, each, upper, lower)
         self._above.append(upper)
         self._below.append(lower)
 
@@ -175,14 +175,14 @@ def _weights(decision: Decision, pairs: int, swap: float, overlap: bool) -> Floa
             "the log holds a decision without a score per document", "give decisions as the learner returned them"
         )
     if decision.teams is None:
-        weigh_drawn(np.ascontiguousarray(decision.scores, np.float64), order, overlap, out)
+        rank.weigh_drawn(np.ascontiguousarray(decision.scores, np.float64), order, overlap, out)
     else:
         if swap == 1.0:
             raise InvalidArgument(
                 "swap is 1.0 and every pair was swapped",
                 "give a log with swap below 1: only random swaps measure position bias",
             )
-        weigh_swapped(_whole(decision.greedy), order, _whole(decision.teams), swap, out)
+        rank.weigh_swapped(_whole(decision.greedy), order, _whole(decision.teams), swap, out)
     return out
 
 

@@ -12,10 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smidgen import checks
-from smidgen._core import written_for
-from smidgen._core.coactive import rounds
-from smidgen._core.rank import drawn_rounds
-from smidgen._core.ranking import write_best_utilities
+from smidgen._core import coactive, rank, ranking, written_for
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.features import as_rows, dense_scores
@@ -92,7 +89,7 @@ class Record(NamedTuple):
 def best_utilities(starts: IntArray, truth: FloatArray, discounts: FloatArray) -> FloatArray:
     """The utility of the best ranking of every query."""
     out = np.empty(len(starts) - 1)
-    write_best_utilities(starts, truth, discounts, out)
+    ranking.write_best_utilities(starts, truth, discounts, out)
     return out
 
 
@@ -370,7 +367,7 @@ def _play_ruled(learner: Coactive | DuelingBandit, program: Program, duel: Duel,
         state = learner._state()
     else:
         table, order, person, record, rng = stream
-        played = rounds(table, order, program, m, duel, person, record, rng)
+        played = coactive.rounds(table, order, program, m, duel, person, record, rng)
         if played < len(order) or not is_finite(m):
             return False
     learner._restore(state_of(m, state))
@@ -383,7 +380,7 @@ def _play_retrained(rule: Retrained, program: Program, m: RuleMemory, stream: _S
         m = m._replace(pairs=np.empty((rule.missing, rule.dim)))
         m.counts[FILLED] = 0
         table, order, person, record, rng = stream
-        stream = stream.after(rounds(table, order, program, m, Duel(False), person, record, rng))
+        stream = stream.after(coactive.rounds(table, order, program, m, Duel(False), person, record, rng))
         for pair in m.pairs[: m.counts[FILLED]]:
             rule.step(pair)
         m.w[:] = rule.weights
@@ -395,7 +392,7 @@ def _play_drawn(learner: RankLearner, drawing: Drawing, stream: _Stream) -> bool
     squares, total = (np.array(state.get(name, none)) for name in ("squares", "total"))
     m = DrawnMemory(learner.weights, squares, total, np.array([learner.decisions, learner.uninformative]))
     table, order, person, record, rng = stream
-    played = drawn_rounds(table, order, drawing, m, person, record, rng)
+    played = rank.drawn_rounds(table, order, drawing, m, person, record, rng)
     if played < len(order) or not all(np.isfinite(array).all() for array in (m.w, squares, total)):
         return False
     now = {"w": m.w, "squares": squares, "total": total, "uninformative": m.counts[SILENT]}

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.records import lay_sheet, standardize_column
-from smidgen._core.text import weigh_texts
+from smidgen._core import records as core_records
+from smidgen._core import text
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
@@ -56,7 +56,7 @@ class WordColumns(NamedTuple):
 
 
 class ColumnEncoder:
-    """What is read of the columns, until one does not fit."""
+    """Reader of whole columns; it gives up at the first column that does not fit."""
 
     def __init__(self, reader: Reader, memory: VectorizerState, n: int) -> None:
         self.reader, self.memory, self.n = reader, memory, n
@@ -65,7 +65,7 @@ class ColumnEncoder:
         self.texts = ParsedRecords()
 
     def read(self, field: RecordField, column: Any) -> bool:
-        """One column; whether it fits."""
+        """Read a column. True if it fits."""
         if isinstance(column, Strings):
             if field.words:
                 return not self.texts.wide.texts and self.reader.texts_at_once(field, column, self.texts)
@@ -176,7 +176,7 @@ class ColumnEncoder:
             slot, column = self.numbers[j]
             values[k] = column
             if scale:
-                standardize_column(memory.scaling.table[slot], values[k])
+                core_records.standardize_column(memory.scaling.table[slot], values[k])
             if slot in expected and np.isnan(column).any():
                 missing[k] = indicator(slot)
                 every += [NONE] if missing[k] < 0 else []
@@ -188,7 +188,7 @@ class ColumnEncoder:
         words = self._words()
         total = self.n * (len(self.ids) + len(every) + len(slots)) + len(words.ids)
         starts, laid, worth = np.empty(self.n + 1, np.int64), np.empty(total, np.int32), np.empty(total)
-        filled = lay_sheet(ones, Numbers(values, places), words, memory.book.columns, starts, laid, worth)
+        filled = core_records.lay_sheet(ones, Numbers(values, places), words, memory.book.columns, starts, laid, worth)
         if constant and len(words.starts):
             worth[starts[:-1][np.diff(words.starts) > 0]] = CONSTANT
         return starts, laid[:filled], worth[:filled]
@@ -198,12 +198,12 @@ class ColumnEncoder:
             return WordColumns(_NO_IDS, _NO_IDS, _NOTHING)
         path, starts, ids, worth, _ = self.texts.wide.texts[0]
         seen = np.full(self.n, float(self.memory.frequencies.rows.get(path, 0)))
-        weigh_texts(self.memory.frequencies.df, starts, ids, seen, worth)
+        text.weigh_texts(self.memory.frequencies.df, starts, ids, seen, worth)
         return WordColumns(starts, ids, worth)
 
 
 def is_category(value: Any) -> bool:
-    """Whether a value is a category: a bool, or a string that is neither too long nor a date."""
+    """True if the value is a category: a bool, or a string that is neither too long nor a date."""
     if type(value) is bool:
         return True
     return type(value) is str and len(value) <= limits.CATEGORY and (value[4:5] != "-" or as_moment(value) is None)

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smidgen._core.records import standardize
-from smidgen._core.text import weigh_texts
+from smidgen._core import records, text
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.features import limits
@@ -56,7 +55,7 @@ def known_values(g: ParsedRecords, memory: VectorizerState, scale: bool) -> Know
 def scaled_values(memory: VectorizerState, slots: IntArray, raw: FloatArray, out: FloatArray, scale: bool) -> int:
     """Numbers as features; how many were clipped."""
     if scale:
-        return standardize(memory.scaling.table, slots, raw, out)
+        return records.standardize(memory.scaling.table, slots, raw, out)
     out[:] = raw
     return 0
 
@@ -67,7 +66,7 @@ def term_weights(g: ParsedRecords, memory: VectorizerState) -> FloatArray:
     seen = np.array([memory.frequencies.rows.get(path, 0) for path, _, _ in g.texts], np.float64)
     worth = np.ones(len(g.terms))
     worth[list(g.weights)] = list(g.weights.values())
-    weigh_texts(memory.frequencies.df, starts, np.array(g.terms, np.int64), seen, worth)
+    text.weigh_texts(memory.frequencies.df, starts, np.array(g.terms, np.int64), seen, worth)
     return worth
 
 
@@ -128,7 +127,7 @@ def path_of(name: str) -> str:
 
 
 def lies_under(path: str, of: str) -> bool:
-    """Whether a field is the one asked for, or a part of it."""
+    """True if a field is the one named, or a part of it."""
     return path == of or path.startswith(f"{of}.")
 
 
@@ -168,12 +167,12 @@ class Crossing:
         new: list[tuple[int, int, float]] = []
         chosen = context[: limits.CROSSES]
         kept, later = self._within_limit(len(chosen), known, fresh)
-        for told in chosen:
-            part = self._fitting(told, kept)
+        for new_value in chosen:
+            part = self._fitting(new_value, kept)
             if len(part.rows):
                 unique, inverse = np.unique(part.ids, return_inverse=True)
-                found = np.array([self._id(told.name, i, into) for i in unique.tolist()], np.int64)[inverse]
-                worth = told.value * part.values
+                found = np.array([self._id(new_value.name, i, into) for i in unique.tolist()], np.int64)[inverse]
+                worth = new_value.value * part.values
                 old = found >= 0
                 rows.append(part.rows[old])
                 ids.append(found[old])
@@ -183,9 +182,9 @@ class Crossing:
                     part.rows[missing].tolist(), (-1 - found[missing]).tolist(), worth[missing].tolist(), strict=True
                 )
             for row, name, value, number in later:
-                apart = self.pairs != "auto" or not (told.number and number)
-                if apart and self._asked(told.name, name):
-                    new.append((row, into.place(bounded(told.name + SIGN + name)), told.value * value))
+                apart = self.pairs != "auto" or not (new_value.number and number)
+                if apart and self._asked(new_value.name, name):
+                    new.append((row, into.place(bounded(new_value.name + SIGN + name)), new_value.value * value))
         if not rows:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), new
         return np.concatenate(rows), np.concatenate(ids), np.concatenate(values), new
@@ -220,15 +219,15 @@ class Crossing:
             self._tables.setdefault(name, {})[other] = found
         return found
 
-    def _fitting(self, told: NamedValue, known: KnownValues) -> KnownValues:
+    def _fitting(self, value: NamedValue, known: KnownValues) -> KnownValues:
         """The features that one of the context is crossed with."""
         part = known
-        if told.number:  # a number with a number: only where it is asked for
+        if value.number:  # a number with a number: only where it is asked for
             stop = known.categories if self.pairs == "auto" else len(known.rows)
             part = _only(known, slice(stop))
         if self.pairs != "auto":
             names, capacity = self._book.names, self._book.capacity
-            asked = [i < capacity and self._asked(told.name, names[i]) for i in part.ids.tolist()]
+            asked = [i < capacity and self._asked(value.name, names[i]) for i in part.ids.tolist()]
             mask = np.array(asked, np.bool_)
             part = _only(part, mask)
         if len(part.values) and not part.values.all():
@@ -297,7 +296,7 @@ class Indicators:
         return bool(self._names)
 
     def has(self, name: str, partners: Callable[[], Iterable[str]] = tuple) -> bool:
-        """Whether a name is one of them, or a cross of one.
+        """True if the name is an indicator, or a cross with an indicator.
 
         ``partners`` gives names that it may be a cross with: of a long cross only a part and a digest are kept.
         """

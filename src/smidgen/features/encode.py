@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core import records as core
-from smidgen._core.records import lay_record
-from smidgen._core.text import count_terms, weigh_texts
+from smidgen._core import records as core_records
+from smidgen._core import text as core_text
 from smidgen.decision import FloatArray, IntArray
 from smidgen.features import limits
 from smidgen.features.batch import CSR, read_sheet
@@ -63,7 +62,7 @@ def encode_one(g: ParsedRecords, memory: VectorizerState, scale: bool) -> Encode
     first, text, known, path = len(g.cats) + len(g.slots), "", NOTHING.known, ""
     if g.later:
         field, text = g.later[0]
-        known, path, terms = field.index.known, field.path, np.empty(count_terms(text), WHOLE)
+        known, path, terms = field.index.known, field.path, np.empty(core_text.count_terms(text), WHOLE)
         n = first + len(terms)
         columns, values = np.empty(n, COLUMN), np.empty(n)
     else:
@@ -76,7 +75,9 @@ def encode_one(g: ParsedRecords, memory: VectorizerState, scale: bool) -> Encode
     numbers, frequencies = memory.scaling, memory.frequencies
     learnt = (numbers.table, numbers.ids), frequencies.df, memory.book.columns
     texts = float(frequencies.rows.get(path, 0))
-    kept, clipped, found = lay_record(g.cats, g.slots, g.raw, scale, text, known, terms, texts, learnt, columns, values)
+    kept, clipped, found = core_records.lay_record(
+        g.cats, g.slots, g.raw, scale, text, known, terms, texts, learnt, columns, values
+    )
     if found < 0:
         return None
     if kept < n:
@@ -86,7 +87,7 @@ def encode_one(g: ParsedRecords, memory: VectorizerState, scale: bool) -> Encode
 
 
 def one_row(laid: EncodedRow, memory: VectorizerState, g: ParsedRecords) -> Encoded:
-    """The same, with all that learning from it needs."""
+    """Encode one row, with the values that learning needs later."""
     more: dict[str, Any] = {}
     if len(laid.terms):
         more = {"terms": laid.terms.copy(), "texts": (laid.path,), "text_counts": _ONE}
@@ -197,17 +198,17 @@ class Encoder:
         self._absent, self._places, self._keys = {}, {}, {}
 
     def record(self, record: Any) -> Encoded:
-        """One record as one row."""
+        """Encode a record as one row."""
         g, laid = self._at_once(record)
         return self._whole(g) if laid is None else one_row(laid, self._memory, g)
 
     def row(self, record: Any) -> tuple[NDArray[np.uint32], FloatArray] | Encoded:
-        """The same; but the columns and values alone where no name is new."""
+        """Encode a record as one row. Returns only columns and values if no name is new."""
         g, laid = self._at_once(record)
         return self._whole(g) if laid is None else (laid.columns, laid.values)
 
     def _at_once(self, record: Any) -> tuple[ParsedRecords, EncodedRow | None]:
-        """What one record says, and its row where one compiled step makes it."""
+        """Parse a record. The row is given too if the compiled path could make it."""
         g = self._read(record, True)
         if g.names and g.later:  # new names are numbered as the record has them, those of texts too
             g = self._read(record, False)
@@ -233,7 +234,7 @@ class Encoder:
         columns = np.concatenate([laid.columns, *(self._memory.book.columns[each.ids] for each in known)])
         values = np.concatenate([laid.values, *(each.values for each in known)])
         starts, where, what = np.empty(2, WHOLE), np.empty(len(columns), COLUMN), np.empty(len(columns))
-        n = core.lay_rows(np.zeros(len(columns), WHOLE), columns, values, starts, where, what)
+        n = core_records.lay_rows(np.zeros(len(columns), WHOLE), columns, values, starts, where, what)
         return (
             laid._replace(columns=where[:n], values=what[:n])
             if n == len(where)
@@ -341,7 +342,7 @@ class Encoder:
         return [*out, _some(entries)]
 
     def _read(self, record: Any, later: bool) -> ParsedRecords:
-        """What one record says, what it leaves out, and the constant; words of a text may be found later."""
+        """Parse a record, its absent fields and the constant. Words of a text may be looked up later."""
         g = ParsedRecords(later)
         self.reader.read(record, self.reader.root(""), "", g)
         self._notice_absent(g, "")
@@ -403,7 +404,7 @@ class Encoder:
         return Some(np.arange(n), np.zeros(n, np.int64), np.ones(n), [])
 
     def _shared(self, each: NamedValue, n: int, g: ParsedRecords) -> Some:
-        """What the context says by itself, the same in every row."""
+        """Features of the context alone, equal in every row."""
         found = self._memory.book.find(each.name)
         if found < 0:
             place = g.place(each.name)
@@ -521,10 +522,10 @@ class Encoder:
         return Some(where[old], terms[old], worth[old], new)
 
     def _block(self, block: tuple[str, IntArray, IntArray, FloatArray, dict[int, int]]) -> tuple[Some, IntArray]:
-        """The same for the texts of a whole column; and the ids of its known terms."""
+        """Features of the texts of a whole column, with the ids of the known terms."""
         path, starts, ids, worth, places = block
         seen = np.full(len(starts) - 1, float(self._memory.frequencies.rows.get(path, 0)))
-        weigh_texts(self._memory.frequencies.df, starts, ids, seen, worth)
+        core_text.weigh_texts(self._memory.frequencies.df, starts, ids, seen, worth)
         where, old = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), ids >= 0
         new = [(int(where[at]), place, float(worth[at])) for at, place in places.items()]
         if not new:

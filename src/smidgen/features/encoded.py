@@ -1,4 +1,4 @@
-"""What a vectorizer makes of a record, or of candidates and their context: all that learning from it needs later."""
+"""Encoded records, or candidates with their context: rows, and the values that learning needs."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         return lay_rows(n, rows, where, np.concatenate([self.values, self.new_values]))
 
     def without(self, columns: IntArray, names: NDArray[np.bool_]) -> Encoded:
-        """The same without the features of some columns, and of some of the new names (where ``names`` is True)."""
+        """A copy without some columns and without the new names for which ``names`` is True."""
         kept = ~np.isin(self.indices, columns)
         place, new = np.cumsum(~names) - 1, ~names[self.new_names]
         more: dict[str, Any] = {}
@@ -173,7 +173,7 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         return np.where(fresh, columns[np.maximum(self.direction_names, 0)], self.direction_columns).astype(np.uint32)
 
     def settled(self) -> Encoded:
-        """The same as rows that stay as they are."""
+        """A copy as rows that do not change later."""
         return self if self.source is None else structs.replace(self, source=None)
 
     def to_record(self) -> dict[str, Any]:

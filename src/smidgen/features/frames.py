@@ -28,14 +28,14 @@ class Coded(NamedTuple):
 
 
 def missing(value: Any) -> bool:
-    """Whether a value is one of pandas' words for nothing: NaN, NaT, NA."""
+    """True if a value is a missing value of pandas: NaN, NaT, NA."""
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
 
 
 def is_frame(value: Any) -> bool:
-    """Whether this is a frame of pandas or polars."""
+    """True if the value is a frame of pandas or polars."""
     return (
         getattr(value, "ndim", 2) == 2 and hasattr(value, "columns") and (_pandas(value) or hasattr(value, "iter_rows"))
     )
@@ -72,8 +72,8 @@ def _pandas_column(column: Any, text: bool, quick: bool) -> Any:
     if strings and quick and (bare := _strings(column.array.__arrow_array__)) is not None:
         return bare
     if text and strings and not column.hasnans:
-        told: list[Any] = column.tolist()
-        return told
+        items: list[Any] = column.tolist()
+        return items
     if kind not in "OU" or text:
         return [None if missing(value) else value for value in column.tolist()]
     if strings and len(column):
@@ -101,10 +101,10 @@ def _from_arrow(values: Any) -> Coded | None:
 def _strings(arrow: Callable[[], Any]) -> Strings | None:
     """A column of strings by its buffers; None if Arrow is not there, or keeps it in pieces."""
     try:
-        told = arrow()
+        array = arrow()
     except (AttributeError, ImportError):
         return None
-    whole = told.combine_chunks() if hasattr(told, "combine_chunks") else told
+    whole = array.combine_chunks() if hasattr(array, "combine_chunks") else array
     width = _WIDTHS.get(type(whole).__name__)
     if width is None or not len(whole):
         return None
@@ -126,9 +126,9 @@ def _polars_column(column: Any, text: bool, quick: bool) -> Any:
     if kind == "Boolean" and not column.null_count():
         return column.to_numpy()
     if quick and kind == "String":
-        told = _strings(column.to_arrow)
-        if told is not None:
-            return told
+        strings = _strings(column.to_arrow)
+        if strings is not None:
+            return strings
     return column.to_list()
 
 

@@ -1,4 +1,4 @@
-"""How much a record may hold: what lies beyond is refused at once, so that nothing from outside costs unbounded time.
+"""Limits of records. A larger record is refused at once, so that no input costs unbounded time.
 
 The guide "Records in, names out" states every number; a test compares it with these.
 """

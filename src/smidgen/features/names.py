@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.records import add_category, find_categories
+from smidgen._core import records
 from smidgen.decision import IntArray
 from smidgen.errors import CorruptFile, InvalidRecord
 from smidgen.features import limits
@@ -26,7 +26,7 @@ HOLE = "\0"
 
 
 def bounded(name: str) -> str:
-    """A name of at most `limits.NAME` characters: what is cut off a longer one is told apart by a digest."""
+    """A name of at most `limits.NAME` characters. A longer one is cut, and a digest keeps it unique."""
     if len(name) <= limits.NAME:
         return name
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -34,7 +34,7 @@ def bounded(name: str) -> str:
 
 
 def _together(names: list[str]) -> str:
-    """The names of a column; several are told to share it."""
+    """Join the names that share a column."""
     return names[0] if len(names) == 1 else f"{' | '.join(names)} (share a column)"
 
 
@@ -66,7 +66,7 @@ class FeatureNames:
 
     @property
     def columns_in_use(self) -> int:
-        """How many columns have a name."""
+        """Number of columns that have a name."""
         return min(len(self.names), self.dim)
 
     @property
@@ -153,8 +153,8 @@ class FeatureNames:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The names but for the constant's (no bytes if there are none), and which columns forgotten names share."""
-        told = msgspec.json.encode(self.names[self._first :]) if len(self.names) > self._first else b""
-        return {"names": np.frombuffer(told, np.uint8), "crowded": self.crowded}
+        names = msgspec.json.encode(self.names[self._first :]) if len(self.names) > self._first else b""
+        return {"names": np.frombuffer(names, np.uint8), "crowded": self.crowded}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""
@@ -214,15 +214,15 @@ class Strings(NamedTuple):
     offset: int
 
     def at(self, i: int) -> str:
-        """One of them."""
+        """The string at place i."""
         return self.letters[self.starts[i] : self.starts[i + 1]].tobytes().decode()
 
 
 def one_after_the_other(values: Sequence[str | None]) -> Strings:
     """Strings in the same form; None is an empty one."""
-    told = [b"" if value is None else value.encode("utf-8", "surrogatepass") for value in values]
-    letters, starts = np.frombuffer(b"".join(told), np.uint8), np.zeros(len(told) + 1, np.int64)
-    np.cumsum([len(value) for value in told], out=starts[1:])
+    encoded = [b"" if value is None else value.encode("utf-8", "surrogatepass") for value in values]
+    letters, starts = np.frombuffer(b"".join(encoded), np.uint8), np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(value) for value in encoded], out=starts[1:])
     return Strings(letters, starts, NO_BYTES, 0)
 
 
@@ -239,7 +239,7 @@ class CategoryIndex:
 
     def find(self, strings: Strings, ids: IntArray) -> bool:
         """Write the ids of strings, `NONE` where there is none; whether all of them are known."""
-        return find_categories(self._table, self._known, strings, ids) == 0
+        return records.find_categories(self._table, self._known, strings, ids) == 0
 
     def add(self, value: str, found: int) -> None:
         """Enter a value."""
@@ -252,6 +252,6 @@ class CategoryIndex:
             old = self._table[self._table[:, _HASH] >= 0]
             self._table = np.full((2 * len(self._table), _LINES), -1, np.int64)
             for line in old.tolist():
-                add_category(self._table, self._known, line[_FIRST], line[_LAST], line[_ID])
-        add_category(self._table, self._known, first, self._letters, found)
+                records.add_category(self._table, self._known, line[_FIRST], line[_LAST], line[_ID])
+        records.add_category(self._table, self._known, first, self._letters, found)
         self._filled += 1

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from smidgen._core.text import term_weight, term_weights
+from smidgen._core import text as core
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
 from smidgen.features import limits
@@ -146,7 +146,7 @@ def refuse_number(path: str, value: Any) -> NoReturn:
 
 
 def refuse_kind(path: str, value: Any) -> NoReturn:
-    """What no record can hold."""
+    """Refuse a value of a type that records cannot hold."""
     hint = "give a number, a bool, a string, null, a list of strings, or an object"
     if isinstance(value, (bytes, bytearray)):
         hint = "decode it to a string first"
@@ -170,16 +170,16 @@ def as_moment(text: str) -> datetime | date | None:
 
 def date_parts(moment: datetime | date) -> tuple[dict[str, str], float]:
     """Categories (weekday, month, and of a time its hour, as its own clock shows them), and days since 1970."""
-    told = {"weekday": WEEKDAYS[moment.weekday()], "month": str(moment.month)}
+    parts = {"weekday": WEEKDAYS[moment.weekday()], "month": str(moment.month)}
     if not isinstance(moment, datetime):
-        return told, float(moment.toordinal() - 719_163)
-    told["hour"] = str(moment.hour)
+        return parts, float(moment.toordinal() - 719_163)
+    parts["hour"] = str(moment.hour)
     universal = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return told, universal.timestamp() / DAY
+    return parts, universal.timestamp() / DAY
 
 
 class ParsedColumns:
-    """What was read column by column, of many rows at a time."""
+    """Values parsed column by column, for many rows at a time."""
 
     __slots__ = ("arrays", "cats", "full", "number_arrays", "raw", "slots", "some", "texts")
 
@@ -199,7 +199,7 @@ _NARROW = ParsedColumns()  # of all single records
 
 
 class ParsedRecords:
-    """Features as they come out of records, row by row; those of whole columns of alike records stand beside.
+    """Features parsed from records, row by row. Columns of records that have the same shape are kept separately.
 
     ``cats`` are ids of features that are 1; ``slots`` and ``raw`` are numbers; ``terms`` are the words of texts. The
     ``ends`` say after each row how long the first two lists were. What is rare is told apart: ``places`` of terms whose
@@ -299,7 +299,7 @@ def _tiled(n: int, size: int) -> IntArray:
 
 
 class RecordField:
-    """What is known of one field: its path, its categories by value, and, of a number, where its statistics stand.
+    """State of one field: its path, its categories by value, and the place of a number's statistics.
 
     The tables are only quick ways to what the book says. They hold known names only, so they cannot outgrow it.
     """
@@ -416,8 +416,8 @@ class Reader:
         found = field.table.get(value)
         if found is not None:
             return found
-        told = value if type(value) is str else "true" if value is True else "false" if value is False else str(value)
-        name = bounded(f"{field.path}={told}")
+        text = value if type(value) is str else "true" if value is True else "false" if value is False else str(value)
+        name = bounded(f"{field.path}={text}")
         place = self.book.find(name)
         if 0 <= place < self.book.capacity:
             field.table[value] = place
@@ -436,8 +436,8 @@ class Reader:
                 )
             moment = as_moment(value)
             if moment is not None:
-                told, days = date_parts(moment)
-                for part, said in told.items():
+                parts, days = date_parts(moment)
+                for part, said in parts.items():
                     self._said(self.field(field.fields, part, f"{field.path}."), said, into)
                 self.number(self.field(field.fields, "days", f"{field.path}."), days, into)
                 return
@@ -480,7 +480,7 @@ class Reader:
         into.later = None
 
     def _scanned(self, field: RecordField, value: str, into: ParsedRecords) -> None:
-        """The same for ASCII, by compiled code."""
+        """Scan an ASCII text with compiled code."""
         found, simple = field.index.scan(value.encode())
         ids = found[ID].tolist()
         field.strange = not simple and min(ids) < 0
@@ -491,7 +491,7 @@ class Reader:
         if not simple:
             for k, often in enumerate(found[COUNT].tolist()):
                 if often > 1:
-                    into.weights[first + k] = term_weight(often)
+                    into.weights[first + k] = core.term_weight(often)
                 if ids[k] < 0:
                     ids[k] = self._term(field, spelt(value, found[:, k]), first + k, into)
         into.terms += ids
@@ -506,7 +506,7 @@ class Reader:
         starts, found, simple = field.index.scan_many(texts.letters, first, texts.starts[1:])
         ids, places, weights = found[ID].copy(), {}, np.ones(len(found[ID]))
         if not simple:
-            term_weights(found[COUNT], weights)
+            core.term_weights(found[COUNT], weights)
             joined = texts.letters[:last].tobytes().decode("latin-1")
             for k in np.flatnonzero(ids < 0).tolist():
                 name = self._named(field, spelt(joined, found[:, k]))
@@ -535,7 +535,7 @@ class Reader:
         return -1
 
     def _rest(self, field: RecordField, value: Any, into: ParsedRecords, depth: int) -> None:
-        """Lists, objects, and what Python has beside JSON's kinds."""
+        """Read lists, objects, and the types of Python that JSON does not have."""
         if is_vector(value):
             self._vector(field, as_numbers(field.path, value), into)
             return
@@ -597,10 +597,10 @@ class Reader:
     def read_ids(self, ids: tuple[str | int, ...], into: ParsedRecords) -> None:
         """The ids of candidates, one per row: categories of a field ``id``."""
         field = self.field(self.root(""), "id", "")
-        told = [value if type(value) is str else str(value) for value in ids]
-        known: list[Any] = list(map(field.table.get, told))
+        texts = [value if type(value) is str else str(value) for value in ids]
+        known: list[Any] = list(map(field.table.get, texts))
         if None in known:
-            known = [self.category(field, value) for value in told]
+            known = [self.category(field, value) for value in texts]
             fresh = [row for row, found in enumerate(known) if isinstance(found, str)]
             into.new += [(row, into.place(known[row])) for row in fresh]
             if fresh:

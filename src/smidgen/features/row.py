@@ -1,4 +1,4 @@
-"""One vector of features, or a whole stream of them, in the one form that the kernels of the label loop read."""
+"""One feature vector, or a whole stream of them, in the form that the kernels of the label loop read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from smidgen._core.rows import copy_row, sound_rows, squares, take_csr_row, write_unit_row
+from smidgen._core import rows as core
 from smidgen.arrays import is_sparse_type, read_only, writable
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, NotFinite
@@ -24,7 +24,7 @@ DOUBLE = np.dtype(np.float64)
 
 @structure
 class Row(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """One vector of features as (indices, values): all indices for a dense one, the non-zero ones for a sparse one.
+    """A feature vector as (indices, values): all indices if it is dense, the non-zero ones if it is sparse.
 
     ``values`` has the dtype of the learner that it was made for. Its indices may not be written to: those of a
     dense vector are shared by all rows of its length.
@@ -106,15 +106,15 @@ def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = mat
             values = values.astype(dtype)
         if unit:
             given, values = values, np.empty(values.shape, dtype)
-            length = write_unit_row(given, values)
+            length = core.write_unit_row(given, values)
         else:
-            length = squares(values) if longest < math.inf else 0.0
+            length = core.squares(values) if longest < math.inf else 0.0
         row = value if values is value.values else Row(indices, values, dim)
     elif form == "dense":
         plain = kind is np.ndarray and value.dtype == dtype and value.shape == (dim,) and value.flags.carray
         given = value if plain else _dense_values(value, dim, dtype)
         values = np.empty(dim, dtype)
-        length = write_unit_row(given, values) if unit else copy_row(given, values)
+        length = core.write_unit_row(given, values) if unit else core.copy_row(given, values)
         row = Row(_everything(dim), values, dim)
     else:
         indices, values, length = _sparse_parts(value, form, dim, dtype, unit)
@@ -130,7 +130,7 @@ def as_row(value: Any, dim: int, dtype: DTypeLike = DOUBLE, longest: float = mat
 
 @lru_cache(maxsize=64)
 def _form(kind: type) -> str:
-    """What a class of contexts is: "row", "csr", "sparse" of another kind, or else "dense"."""
+    """Form of a class of contexts: "row", "csr", "sparse" (any other sparse type), or "dense"."""
     if issubclass(kind, Row):
         return "row"
     if not is_sparse_type(kind):
@@ -171,7 +171,7 @@ def _sparse_parts(
         data = value.data if value.data.dtype == dtype else _cast(value.data, dim, dtype)
         where, values = np.empty(data.size, np.uint32), np.empty(data.size, dtype)
         try:
-            length = take_csr_row(value.indices, data, value.indptr, dim, unit, where, values)
+            length = core.take_csr_row(value.indices, data, value.indptr, dim, unit, where, values)
         except (TypeError, ValueError):  # indices of another dtype, or arrays with gaps: checked and copied below
             length = -1.0
         if length >= 0.0 or math.isnan(length):
@@ -182,7 +182,7 @@ def _sparse_parts(
     rows = from_scipy(value.reshape((1, dim)), "the features")
     values = _cast(rows.data, dim, dtype)
     where = read_only(rows.indices.astype(np.uint32))
-    return where, values, write_unit_row(values, values) if unit else squares(values)
+    return where, values, core.write_unit_row(values, values) if unit else core.squares(values)
 
 
 @lru_cache(maxsize=32)
@@ -210,10 +210,10 @@ def as_stream(X: Any, dim: int, dtype: DTypeLike) -> tuple[NDArray[np.uint32], N
         values, starts = read_only(values), read_only(np.arange(0, values.size + 1, dim, dtype=np.int64))
     else:
         indices, values, starts = _arrays(_parts(given), dtype)
-    sound = sound_rows(indices, values, starts, dim, LONGEST)
+    sound = core.sound_rows(indices, values, starts, dim, LONGEST)
     if sound and is_sparse(X) and not given.has_canonical_format:  # asked only now: the question trusts the indices
         indices, values, starts = _arrays(from_scipy(given, "X").parts(), dtype)
-        sound = sound_rows(indices, values, starts, dim, LONGEST)
+        sound = core.sound_rows(indices, values, starts, dim, LONGEST)
     if not sound:
         raise InvalidFeatures(
             f"X holds values that are not finite, rows longer than {LONGEST:g}, or indices out of range",

@@ -20,18 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.matrix import (
-    combine_dense,
-    combine_sparse,
-    write_block_scores,
-    write_blocks,
-    write_dense_differences,
-    write_dense_scores,
-    write_sparse_differences,
-    write_sparse_scores,
-    write_unit_columns,
-    write_unit_queries,
-)
+from smidgen._core import matrix
 from smidgen.arrays import is_sparse_type, read_only, scipy
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures
@@ -71,7 +60,7 @@ class Compressed(NamedTuple):
 
 
 def compressed(array: FloatArray) -> Compressed:
-    """What is not zero in a dense array."""
+    """The non-zero entries of a dense array."""
     rows, columns = np.nonzero(array)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(array)))])
     return Compressed(array[rows, columns], columns, starts)
@@ -109,7 +98,7 @@ def in_blocks(rows: FloatArray) -> FloatArray:
     """A copy of the rows in blocks, the last one filled up with zeros: line k·dim + j is feature j of block k."""
     n, d = rows.shape
     blocks = np.zeros((-(-n // ROWS) * d, ROWS))
-    write_blocks(rows, blocks)
+    matrix.write_blocks(rows, blocks)
     return blocks
 
 
@@ -160,7 +149,7 @@ class DenseRows:
         self.direction: Direction | None = None  #: the vectors of their context, for a learner that crosses them
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
-        """One inner product with ``w`` per row.
+        """The inner product of each row with ``w``.
 
         Of rows that are asked ``often``, a second copy is made at some point that gives the same answers sooner.
         """
@@ -170,15 +159,15 @@ class DenseRows:
             self._readings += 1
             self._blocks = in_blocks(self.array) if self._readings > FEW else None
         if self._blocks is None:
-            write_dense_scores(self.array, weights, out)
+            matrix.write_dense_scores(self.array, weights, out)
         else:
-            write_block_scores(self._blocks, weights, out)
+            matrix.write_block_scores(self._blocks, weights, out)
         return out
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
         out = np.empty(self.shape[1])
-        combine_dense(self.array, index, weight, out)
+        matrix.combine_dense(self.array, index, weight, out)
         return out
 
     def stacked(self, more: Rows) -> Rows:
@@ -186,11 +175,11 @@ class DenseRows:
         return as_rows(np.vstack([self.array, more.dense()]))
 
     def scaled(self, factor: float) -> Rows:
-        """The same rows, times a factor."""
+        """The rows times a factor."""
         return as_rows(self.array * factor)
 
     def parts(self) -> Compressed:
-        """What is not zero in the rows, as three arrays."""
+        """The non-zero entries of the rows, as three arrays."""
         return compressed(self.array)
 
     def dense(self) -> FloatArray:
@@ -207,7 +196,7 @@ class DenseRows:
 
 
 class SparseRows:
-    """The same as three arrays (compressed sparse rows)."""
+    """Rows as three arrays (compressed sparse rows)."""
 
     __slots__ = ("arms", "data", "dim", "direction", "indices", "indptr", "offer", "shape")
 
@@ -219,15 +208,15 @@ class SparseRows:
         self.direction: Direction | None = None  #: as of dense rows
 
     def scores(self, w: FloatArray, often: bool = False) -> FloatArray:
-        """One inner product with ``w`` per row."""
+        """The inner product of each row with ``w``."""
         out = np.empty(self.shape[0])
-        write_sparse_scores((self.data, self.indices, self.indptr), as_weights(w, self.dim), out)
+        matrix.write_sparse_scores((self.data, self.indices, self.indptr), as_weights(w, self.dim), out)
         return out
 
     def combine(self, index: IntArray, weight: FloatArray) -> FloatArray:
         """Σ_k weight_k · row[index_k], as a dense vector."""
         out = np.empty(self.dim)
-        combine_sparse((self.data, self.indices, self.indptr), index, weight, out)
+        matrix.combine_sparse((self.data, self.indices, self.indptr), index, weight, out)
         return out
 
     def stacked(self, more: Rows) -> Rows:
@@ -235,7 +224,7 @@ class SparseRows:
         return sparse_rows(*self.parts().joined(more.parts()), self.dim)
 
     def scaled(self, factor: float) -> Rows:
-        """The same rows, times a factor."""
+        """The rows times a factor."""
         return sparse_rows(self.data * factor, self.indices, self.indptr, self.dim)
 
     def parts(self) -> Compressed:
@@ -260,7 +249,7 @@ Rows: TypeAlias = DenseRows | SparseRows
 
 
 def is_sparse(value: object) -> bool:
-    """Whether ``value`` is a scipy sparse matrix or array."""
+    """True if ``value`` is a SciPy sparse matrix or array."""
     return is_sparse_type(type(value))
 
 
@@ -282,7 +271,7 @@ def as_rows(value: Any, name: str = "features") -> Rows:
 
 
 def all_rows(values: Sequence[Any], name: str = "features") -> list[Rows]:
-    """What `as_rows` gives of each; dense ones that nobody can write to are checked in one pass."""
+    """Apply `as_rows` to each value. Read-only dense arrays are checked in one pass."""
     plain = all(
         type(each) is np.ndarray and each.dtype == np.float64 and each.ndim == 2 and each.size for each in values
     )
@@ -331,7 +320,7 @@ def _from_array(value: Any, name: str) -> DenseRows:
 
 
 def _constant(array: Any) -> bool:
-    """Whether nobody can write to an array: neither through it nor through what it is a view of."""
+    """True if an array is read-only, and so is every array that it is a view of."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return False
@@ -411,7 +400,7 @@ def check_finite(array: NDArray[Any], name: str, hint: str) -> None:
 def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
     """Rows @ w as a new array; each sum runs in the order of the features, as for sparse rows."""
     out = np.empty(len(rows))
-    write_dense_scores(rows, w, out)
+    matrix.write_dense_scores(rows, w, out)
     return out
 
 
@@ -432,7 +421,7 @@ def longest_row(rows: Rows) -> float:
 
 
 def longest(rows: NDArray[np.float64]) -> float:
-    """The same for the rows of a dense matrix.
+    """Length of the longest row of a dense matrix.
 
     Examples
     --------
@@ -453,7 +442,7 @@ def longest(rows: NDArray[np.float64]) -> float:
 
 
 def longest_of_each(rows: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What `longest` gives of each of several matrices that stand below one another; ``starts`` has their ends too."""
+    """Length of the longest row in each of several stacked matrices. ``starts`` has their ends too."""
     with np.errstate(over="ignore", under="ignore"):
         squares = np.maximum.reduceat(np.einsum("ij,ij->i", rows, rows), starts[:-1])
     out: NDArray[np.float64] = np.sqrt(squares)
@@ -463,27 +452,27 @@ def longest_of_each(rows: NDArray[np.float64], starts: NDArray[np.int64]) -> NDA
 
 
 def unit_columns(rows: Rows) -> Rows:
-    """The same rows with each column brought to [0, 1]; a column that is the same in all rows becomes 0.
+    """The rows with each column scaled to [0, 1]. A column that is equal in all rows becomes 0.
 
     Sparse rows stay sparse: features that occur in no row are the same in all of them.
     """
     if isinstance(rows, DenseRows):
         out = np.empty(rows.shape)
-        write_unit_columns(rows.array, out)
+        matrix.write_unit_columns(rows.array, out)
         return DenseRows(read_only(out))
     n = rows.shape[0]
     columns, where = np.unique(rows.indices, return_inverse=True)
     block, out = np.zeros((n, len(columns))), np.empty((n, len(columns)))
     block[np.repeat(np.arange(n), np.diff(rows.indptr)), where] = rows.data
-    write_unit_columns(block, out)
+    matrix.write_unit_columns(block, out)
     starts = np.arange(n + 1) * len(columns)
     return SparseRows(read_only(out.ravel()), read_only(np.tile(columns, n)), read_only(starts), rows.dim)
 
 
 def unit_queries(X: FloatArray, starts: IntArray) -> FloatArray:
-    """The same for many blocks of rows, one below the other, which begin at ``starts``."""
+    """Scale many stacked blocks of rows, each by itself. The blocks begin at ``starts``."""
     out = np.empty(X.shape)
-    write_unit_queries(X, starts, out)
+    matrix.write_unit_queries(X, starts, out)
     return out
 
 
@@ -491,7 +480,7 @@ def differences(rows: Rows, pairs: IntArray) -> FloatArray:
     """Row minus row for each of the pairs, as dense vectors."""
     out = np.empty((len(pairs), rows.shape[1]))
     if isinstance(rows, DenseRows):
-        write_dense_differences(rows.array, pairs, out)
+        matrix.write_dense_differences(rows.array, pairs, out)
     else:
-        write_sparse_differences((rows.data, rows.indices, rows.indptr), pairs, out)
+        matrix.write_sparse_differences((rows.data, rows.indices, rows.indptr), pairs, out)
     return out

@@ -1,4 +1,4 @@
-"""What a vectorizer has learnt: names and their columns, statistics of numbers, frequencies of words.
+"""State of a vectorizer: names and their columns, statistics of numbers, frequencies of words.
 
 Numbers are brought to comparable size by statistics that one strange value cannot spoil. Of each number the lowest and
 the highest value so far are held back; mean and spread are those of the rest. So a value of 1e100, wherever it comes,
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.records import count_numbers
+from smidgen._core import records
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import CorruptFile, InvalidRecord
 from smidgen.features import limits
@@ -48,7 +48,7 @@ class Scaling:
 
     @property
     def lines(self) -> FloatArray:
-        """One line of statistics per number."""
+        """Statistics, one line per number."""
         return self.table[: len(self.paths)]
 
     def add(self, path: str, place: int) -> int:
@@ -135,7 +135,7 @@ class VectorizerState:
         return ids, self.book.columns_of(encoded.names, ids)
 
     def columns_with(self, ids: IntArray) -> int:
-        """How many columns are in use once these ids are known."""
+        """Number of columns in use once these ids are known."""
         known = ids[ids < self.book.capacity]
         return max(self.book.columns_in_use, min(self.book.dim, int(known.max()) + 1 if len(known) else 0))
 
@@ -216,7 +216,7 @@ class VectorizerState:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """How many places are taken, and how many slots of numbers, whether or not their names are known."""
+        """Number of places and of slots for numbers in use, including those without a known name."""
         return len(self.book), len(self.scaling.paths)
 
     def reserve(self, extent: tuple[int, int]) -> None:
@@ -227,10 +227,10 @@ class VectorizerState:
 
     def _count(self, encoded: Encoded, ids: IntArray, slots: IntArray, raw: Any) -> None:
         """Numbers, words, and what was clipped or had no place."""
-        count_numbers(self.scaling.lines, slots, raw)
+        records.count_numbers(self.scaling.lines, slots, raw)
         if len(encoded.new_numbers):
             new = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
-            count_numbers(self.scaling.lines, np.array(new, np.int64), encoded.new_raw)
+            records.count_numbers(self.scaling.lines, np.array(new, np.int64), encoded.new_raw)
         self.scaling.clipped += encoded.clipped
         self.lengths.learn(encoded.vectors, encoded.vector_lengths)
         self.book.crowded[encoded.forgotten] = True

@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._core import prose
-from smidgen._core.prose import add_phrase, read_text
 from smidgen.decision import FloatArray, IntArray
 
 
 class Trait(NamedTuple):
-    """One trait of style.
+    """A trait of style.
 
     Attributes
     ----------
@@ -94,7 +93,7 @@ _SENTENCES = (4, 8, 12, 18, 26, 40)
 
 
 def style_name(column: int) -> str:
-    """What a column of style is called."""
+    """Name of a style column."""
     if column < len(TRAITS):
         return TRAITS[column].name
     for what, knots in (("words", _LENGTHS), ("words a sentence", _SENTENCES)):
@@ -121,7 +120,7 @@ class Characters(NamedTuple):
 
 @lru_cache(maxsize=65_536)
 def kind_of(character: str) -> int:
-    """What kind of character it is."""
+    """Kind of a character."""
     if character == "\n":
         return LINE
     if character.isspace():
@@ -233,7 +232,7 @@ def phrase_table() -> IntArray:
         size *= 2
     made = np.array([[-1], [0]]) * np.ones((2, size), np.int64)
     for phrase, kind in listed:
-        add_phrase(made, characters(phrase), kind)
+        prose.add_phrase(made, characters(phrase), kind)
     return made
 
 
@@ -249,7 +248,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]+|\n+")
 
 
 class Prose(NamedTuple):
-    """What is known of a text once it has been read.
+    """A text that has been read: its counts and traits.
 
     Attributes
     ----------
@@ -279,7 +278,7 @@ def read_style(text: str, salt: bytes | None = None) -> Prose:
 def _read_style(text: str) -> Prose:
     given = characters(text)
     row, traits, tokens = np.empty(DIM), np.empty(N_TRAITS), np.empty(len(text), np.int64)
-    count = read_text(given, folded(text, given), phrase_table(), row, traits, tokens)
+    count = prose.read_text(given, folded(text, given), phrase_table(), row, traits, tokens)
     row.flags.writeable = traits.flags.writeable = False
     return Prose(row, traits, tokens[:count].copy())
 
@@ -295,7 +294,7 @@ def digests(text: str, salt: bytes) -> IntArray:
 
 
 def column_name(column: int) -> str:
-    """What a column of a text is called."""
+    """Name of a text column."""
     if column < STYLE_COLUMNS:
         return style_name(column)
     return (
@@ -321,7 +320,7 @@ def changed_share(before: IntArray, after: IntArray) -> float:
 
 
 def token_distance(before: IntArray, after: IntArray) -> int:
-    """How many tokens were put in, taken out or replaced.
+    """Number of tokens inserted, deleted or replaced.
 
     Where more than `CELLS` pairs are left once the common ends are off, it is the least number that the tokens allow in
     any order: never more than the true distance.

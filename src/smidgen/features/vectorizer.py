@@ -124,7 +124,7 @@ class Vectorizer(VersionedSettings):
         return COLUMN * int(arguments["dim"])
 
     def row(self, record: Any) -> Row:
-        """One record as a row that every learner takes. Changes nothing."""
+        """Encode a record as a row that every learner accepts. Changes nothing."""
         made = self._encoder.row(record)
         if isinstance(made, Encoded):
             _, indices, values = self._complete(made)
@@ -145,7 +145,7 @@ class Vectorizer(VersionedSettings):
         return sparse.csr_array((values, indices.astype(np.int32), starts), shape=(len(encoded), self.dim))
 
     def sparse_rows(self, records: Any) -> SparseRows:
-        """The same as rows that every learner takes, without scipy."""
+        """Encode records as rows that every learner accepts; works without SciPy."""
         starts, indices, values = self._complete(self.encode_many(records))
         return sparse_rows(values, indices, starts, self.dim)
 
@@ -161,12 +161,12 @@ class Vectorizer(VersionedSettings):
 
     @property
     def clipped(self) -> int:
-        """How many numbers of learnt records lay so far out that they were clipped."""
+        """Number of values in learnt records that were clipped as outliers."""
         return self._memory.scaling.clipped
 
     @property
     def columns_in_use(self) -> int:
-        """How many columns have a name."""
+        """Number of columns that have a name."""
         return self._memory.book.columns_in_use
 
     def named_columns(self) -> list[tuple[int, str]]:
@@ -174,7 +174,7 @@ class Vectorizer(VersionedSettings):
         return self._memory.book.by_column()
 
     def encode(self, record: Any) -> Encoded:
-        """One record, with all that is needed to learn from it later."""
+        """Encode a record, with the values that learning needs later."""
         return self._encoder.record(record)
 
     def encode_many(self, records: Any) -> Encoded:
@@ -222,11 +222,11 @@ class Vectorizer(VersionedSettings):
 
     @property
     def changes(self) -> int:
-        """How often what it knows has changed since it was made: two encodings between changes are equal."""
+        """Number of state changes since creation. Two encodings without a change between them are equal."""
         return self._memory.changes
 
     def columns_with(self, ids: IntArray) -> int:
-        """How many columns are in use once names with these ids are known."""
+        """Number of columns in use once names with these ids are known."""
         return self._memory.columns_with(ids)
 
     def absorb(self, encoded: Encoded, ids: IntArray) -> None:
@@ -234,7 +234,7 @@ class Vectorizer(VersionedSettings):
         self._memory.absorb(encoded, ids)
 
     def places(self, encoded: Encoded, ids: IntArray) -> Places:
-        """Where the new names of what was encoded would go now, for a log that says it to `absorb_at`."""
+        """Places that the new names of an encoded record would get now, for a log that passes them to `absorb_at`."""
         return self._memory.places(encoded, ids)
 
     def carried(self, encoded: Encoded, known: NDArray[np.uint32]) -> Carried:
@@ -262,12 +262,12 @@ class Vectorizer(VersionedSettings):
         self._memory.note(encoded, self.planned(encoded)[0])
 
     def note_at(self, encoded: Encoded, places: Places, carried: Carried = ()) -> None:
-        """The same at the places that a log says."""
+        """Count an encoded record, with its names at the places that a log gives."""
         self._memory.note_at(encoded, places, carried)
 
     @property
     def extent(self) -> tuple[int, int]:
-        """How many places are taken, and how many slots of numbers, whether or not their names are known."""
+        """Number of places and of slots for numbers in use, including those without a known name."""
         return self._memory.extent
 
     def reserve(self, extent: tuple[int, int]) -> None:
@@ -297,7 +297,7 @@ class Vectorizer(VersionedSettings):
         self._encoder.forget()
 
     def fresh(self) -> Vectorizer:
-        """One with the same settings that has learnt nothing."""
+        """A vectorizer with the same settings and no state."""
         return type(self).from_settings(self.to_settings())
 
     def to_record(self) -> dict[str, Any]:
@@ -314,8 +314,8 @@ class Vectorizer(VersionedSettings):
         }
 
     def __repr__(self) -> str:
-        told = non_default_args(type(self), self.to_record(), self.built_at)
-        return f"Vectorizer({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+        settings = non_default_args(type(self), self.to_record(), self.built_at)
+        return f"Vectorizer({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
     def _complete(self, encoded: Encoded) -> tuple[IntArray, NDArray[np.uint32], Any]:
         if not encoded.names:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks, randomness
-from smidgen._core.records import lay_vector, take_vector, vector_cosine
+from smidgen._core import records as core_records
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import CorruptFile, InvalidFeatures
 from smidgen.features import limits
@@ -63,12 +63,12 @@ def as_numbers(path: str, value: Any) -> Numbers:
     if type(value) is not list:
         return _of_array(path, np.asarray(value))
     out = np.empty(n, np.float32)
-    first = take_vector(value, LARGEST, out)
+    first = core_records.take_vector(value, LARGEST, out)
     while first >= 0:  # a number of numpy's own, or none
         if not isinstance(value[first], np.number) or value[first].dtype.kind not in _NUMBER_KINDS:
             _refuse(path, first, value[first])
         value = [each.item() if isinstance(each, np.number) else each for each in value]
-        again = take_vector(value, LARGEST, out)
+        again = core_records.take_vector(value, LARGEST, out)
         if again == first:
             _refuse(path, first, value[first])
         first = again
@@ -120,10 +120,10 @@ def unit_vector(numbers: Numbers, most: int, seed: int) -> FloatArray:
     n = len(numbers)
     if n <= most:
         out = np.empty(n)
-        lay_vector(numbers, _NO_LINES, out)
+        core_records.lay_vector(numbers, _NO_LINES, out)
     else:
         out = np.empty(most)
-        lay_vector(numbers, _signs(seed, n, most), out)
+        core_records.lay_vector(numbers, _signs(seed, n, most), out)
     return out
 
 
@@ -159,7 +159,7 @@ def cosines(about: list[FieldVector], given: list[tuple[int, FieldVector]]) -> l
     for row, each in given:
         other = known.get(each.path)
         if other is not None and len(other) == len(each.numbers):
-            out.append((row, f"{each.path}·{each.path}", vector_cosine(other, each.numbers)))
+            out.append((row, f"{each.path}·{each.path}", core_records.vector_cosine(other, each.numbers)))
     return out
 
 

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.text import add_term, most_terms, rehash, scan_text, scan_texts, term_weight
+from smidgen._core import text as core
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import CorruptFile
 from smidgen.serialization import UNREADABLE
@@ -47,21 +47,24 @@ class TermIndex:
             return
         if 2 * (self._filled + 1) > len(self.known[0]):
             larger = _table(2 * len(self.known[0]))
-            rehash(*self.known, *larger)
+            core.rehash(*self.known, *larger)
             self.known = larger
-        add_term(*self.known, np.frombuffer(term.encode(), np.uint8), found)
+        core.add_term(*self.known, np.frombuffer(term.encode(), np.uint8), found)
         self._filled += 1
 
     def scan(self, text: bytes) -> tuple[IntArray, bool]:
         """The terms of a text, one column each (see `ID` …); and whether all are known and come once."""
         out = np.empty((LINES, len(text)), np.int64)
-        n, simple = scan_text(np.frombuffer(text, np.uint8), self.known, out)
+        n, simple = core.scan_text(np.frombuffer(text, np.uint8), self.known, out)
         return out[:, :n], simple
 
     def scan_many(self, texts: Bytes, first: int, ends: IntArray) -> tuple[IntArray, IntArray, bool]:
-        """The same for many texts in a row from ``first`` on; first, where the terms of each begin."""
-        out, starts = np.empty((LINES, most_terms(texts, first, ends)), np.int64), np.empty(len(ends) + 1, np.int64)
-        simple = scan_texts(texts, first, ends, self.known, out, starts)
+        """Find the terms of many consecutive texts from ``first`` on. Also returns where the terms of each begin."""
+        out, starts = (
+            np.empty((LINES, core.most_terms(texts, first, ends)), np.int64),
+            np.empty(len(ends) + 1, np.int64),
+        )
+        simple = core.scan_texts(texts, first, ends, self.known, out, starts)
         return starts, out[:, : starts[-1]], simple
 
 
@@ -83,7 +86,7 @@ def terms(text: str) -> tuple[list[str], dict[int, float]]:
     if len(set(both)) == len(both):
         return both, {}
     counts = Counter(both)
-    return list(counts), {k: term_weight(n) for k, n in enumerate(counts.values()) if n > 1}
+    return list(counts), {k: core.term_weight(n) for k, n in enumerate(counts.values()) if n > 1}
 
 
 def spelt(text: str, line: IntArray) -> str:
@@ -108,8 +111,8 @@ class Frequencies:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The counts of the texts (no bytes if there are none), and of the terms, up to the last that has come."""
-        told = msgspec.json.encode(self.rows, order="sorted") if self.rows else b""
-        return {"texts": np.frombuffer(told, np.uint8), "df": np.trim_zeros(self.df, "b").copy()}
+        texts = msgspec.json.encode(self.rows, order="sorted") if self.rows else b""
+        return {"texts": np.frombuffer(texts, np.uint8), "df": np.trim_zeros(self.df, "b").copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""

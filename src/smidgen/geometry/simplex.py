@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
+from smidgen._core import confidit
 from smidgen._core import geometry as core
-from smidgen._core.confidit import constraint_shifts
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry.space import SIMPLEX, Region, Space, finite_norm, nearest_in_norm, plain
@@ -77,7 +77,7 @@ class Simplex(Space):
 
     @property
     def free_dim(self) -> int:
-        """One less than dim: the last share follows from the others."""
+        """Dimension minus one: the last share follows from the others."""
         return self.dim - 1
 
     @property
@@ -178,5 +178,5 @@ def project_classes(means: FloatArray, widths: FloatArray, alpha: float) -> Floa
     array([0.8, 0.2, 0. ])
     """
     out = np.empty(len(means))
-    constraint_shifts(means, widths, alpha, out)
+    confidit.constraint_shifts(means, widths, alpha, out)
     return out

@@ -256,7 +256,7 @@ _FIELDS = {
 
 
 def columns_of(history: History) -> dict[str, Any]:
-    """One entry per round and column; arrays of numbers, or lists of plain values."""
+    """Columns of a history, one entry per round: arrays of numbers, or lists of plain values."""
     made: dict[str, Any] = {"round": np.arange(1, len(history) + 1)}
     made |= _spread("action", history.actions, history.labels)
     if history.greedy is not None:
@@ -474,10 +474,10 @@ class History(Outcomes):
         return len(self.actions)
 
     def __repr__(self) -> str:
-        told = [self.learner] if self.learner else []
-        told.append(f"{len(self)} rounds")
-        told += [f"{name.replace('_', ' ')} {value:.4g}" for name, value in self.summary.items() if name != "rounds"]
-        return f"History({', '.join(told)})"
+        parts = [self.learner] if self.learner else []
+        parts.append(f"{len(self)} rounds")
+        parts += [f"{name.replace('_', ' ')} {value:.4g}" for name, value in self.summary.items() if name != "rounds"]
+        return f"History({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
         curve = self.curve
@@ -512,7 +512,7 @@ class History(Outcomes):
         return summary_of(self)
 
     def to_frame(self, library: str | None = None) -> Any:
-        """One row per round, with the `columns`: a frame of pandas, if it is there, else of polars.
+        """A frame of the `columns`, one row per round: pandas if it is installed, else polars.
 
         Parameters
         ----------
@@ -634,14 +634,14 @@ class Comparison(Mapping[str, History]):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """One entry per learner: its name, its class, and the numbers of `History.summary`; None where it has none."""
-        told = [history.summary for history in self.values()]
-        names = list(dict.fromkeys(name for summary in told for name in summary))
+        """Columns with one entry per learner: name, class, and the numbers of `History.summary` (None if missing)."""
+        summaries = [history.summary for history in self.values()]
+        names = list(dict.fromkeys(name for summary in summaries for name in summary))
         classes = [history.learner for history in self.values()]
-        return {"learner": list(self), "class": classes, **{n: [each.get(n) for each in told] for n in names}}
+        return {"learner": list(self), "class": classes, **{n: [each.get(n) for each in summaries] for n in names}}
 
     def to_frame(self, library: str | None = None, *, rounds: bool = False) -> Any:
-        """One row per learner, in a few numbers; or, with ``rounds``, one row per learner and round.
+        """A frame with one summary row per learner; with ``rounds``, one row per learner and round.
 
         Parameters
         ----------

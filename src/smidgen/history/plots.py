@@ -66,7 +66,9 @@ def draw(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """One curve per run against the rounds, each with its bound (dashed) where it has one; save if there is a path.
+    """Plot one curve per run against the rounds, with its bound (dashed) if it has one.
+
+    Saves the figure if a path is given.
 
     Names are text, never markup: a dollar sign begins no formula, an underscore hides nothing.
     """

@@ -19,7 +19,7 @@ BACKENDS: dict[str, Callable[[int], Backend]] = {"processes": Processes, "ray": 
 
 
 class Backend(Protocol):
-    """Where tasks are done."""
+    """A place where tasks run."""
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
         """Do tasks; tell how far each is (a number), and at last its answer (bytes), with its place in the list."""

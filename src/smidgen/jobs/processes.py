@@ -56,7 +56,7 @@ class Processes:
 
 
 class _Child:
-    """One process, and the thread that listens to it."""
+    """A child process, and the thread that reads its output."""
 
     def __init__(self) -> None:
         self.place = 0

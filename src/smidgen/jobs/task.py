@@ -15,7 +15,7 @@ Work = Callable[[dict[str, Any]], Iterator[int | bytes]]
 
 @dataclass(frozen=True)
 class Task:
-    """One call of a module-level function.
+    """A call of a module-level function.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What banks of models have in common: random cosines of a row, which model leads, and what happens when rewards fall.
+"""Common parts of banks of models: random cosines of a row, the leading model, and restarts when rewards fall.
 
 All models of a bank hear every reward. The plain one decides, unless another was closer to the rewards of what was
 shown, by more than one standard error of the difference (prequential: each reward is estimated before it is learnt).
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.bank import count_reward, follow_errors, seen_row
+from smidgen._core import bank
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidRecord
 from smidgen.randomness import DIRECTION, stream_key
@@ -36,6 +36,7 @@ COSINES, DIRECTIONS = 100, 4096
 BOOK, LEADER, ANSWERS, NEXT, GAINS, LATE, RING = 511, 0, 1, 2, 6, 10, 11
 #: So many fresh starts are remembered, the latest.
 REMEMBERED = 16
+_HINT = "give what Learner.save wrote"
 #: Columns in use up to which matrices are full.
 LARGE = 256
 
@@ -58,10 +59,13 @@ class Restart(NamedTuple):
         How many rewards had been learnt.
     reason
         Why.
+    decision
+        The number of the decision whose answer was the last before it; 0 if it is not known.
     """
 
     round: int
     reason: str
+    decision: int = 0
 
 
 #: Answers to decisions further back than this are not counted, and no more of them wait.
@@ -69,28 +73,28 @@ FURTHEST = 4096
 
 
 class Book:
-    """Who leads, the latest rewards in the order of the decisions, and the fresh starts."""
+    """State of a bank: the leader, the latest rewards in the order of decisions, and the restarts."""
 
     __slots__ = ("_counted", "_hold", "_newest", "_restarts", "_waiting", "numbers")
 
     def __init__(self) -> None:
         self.numbers: FloatArray = np.zeros(BOOK)
-        self._restarts: list[int] = []
+        self._restarts: list[tuple[int, int]] = []
         self._newest, self._hold, self._counted = 0, 0, 0
         self._waiting: list[tuple[int, float]] = []  # a heap of decisions and rewards
 
     @property
     def leader(self) -> int:
-        """Who leads."""
+        """Index of the leading model."""
         return int(self.numbers[LEADER])
 
     @property
     def restarts(self) -> list[Restart]:
         """The latest fresh starts."""
-        return [Restart(at, "rewards fell") for at in self._restarts]
+        return [Restart(at, "rewards fell", number) for at, number in self._restarts]
 
     def is_next(self, number: int) -> bool:
-        """Whether the answer to a decision counts at once: it is newer than all before, and none has been late."""
+        """True if an answer counts at once: it is newer than all before, and none has been late."""
         return not self._hold and number > self._newest
 
     def take_turn(self, number: int) -> None:
@@ -99,11 +103,11 @@ class Book:
 
     def follow(self, plain: float, curved: float | None) -> None:
         """Take the squared errors of the models."""
-        follow_errors(self.numbers, plain, -1.0 if curved is None else curved, -1.0)
+        bank.follow_errors(self.numbers, plain, -1.0 if curved is None else curved, -1.0)
 
     def count(self, reward: float) -> bool:
         """Count a reward; whether rewards have fallen."""
-        return count_reward(self.numbers, reward)
+        return bank.count_reward(self.numbers, reward)
 
     def count_late(self, number: int, reward: float) -> bool:
         """Let an answer take its turn, and count those whose turn it is; whether rewards have fallen."""
@@ -123,11 +127,11 @@ class Book:
             fallen = self.count(worth) or fallen
         return fallen
 
-    def start_again(self, now: int) -> None:
-        """Forget the rewards and who was ahead, and remember the fresh start."""
+    def start_again(self, now: int, number: int) -> None:
+        """Forget the rewards and who was ahead, and remember the fresh start, after so many rewards, by a decision."""
         self.numbers = np.zeros(BOOK)
         self.numbers[LATE] = float(self._hold > 0)
-        self._restarts = [*self._restarts, now][-REMEMBERED:]
+        self._restarts = [*self._restarts, (now, number)][-REMEMBERED:]
         self._counted, self._waiting = self._newest, []  # what was decided before says nothing of the new models
 
     def copy(self) -> Book:
@@ -142,7 +146,7 @@ class Book:
         waiting = sorted(self._waiting)
         return {
             "book": self.numbers,
-            "restarts": np.array(self._restarts, np.int64),
+            "restarts": np.array([(at, -number) for at, number in self._restarts], np.int64).ravel(),
             "turns": np.array([self._newest, self._hold, self._counted], np.int64),
             "waiting": np.array([number for number, _ in waiting], np.int64),
             "waiting_rewards": np.array([reward for _, reward in waiting], np.float64),
@@ -160,14 +164,17 @@ class Book:
         )
         waits, turns = len(arrays["waiting"]), arrays["turns"]
         sound = sound and waits == len(arrays["waiting_rewards"]) and waits <= FURTHEST and 0 <= turns[1] <= FURTHEST
-        if not sound or not 0.0 <= book[NEXT] < BOOK - RING or book[NEXT] % 1.0 or len(starts) > REMEMBERED:
-            raise InvalidRecord("the book of the bank is not one", "give what Learner.save wrote")
+        if len(starts) % 2 or (starts[::2] < 1).any() or (starts[1::2] > 0).any():  # rounds, and decisions below zero
+            raise InvalidRecord("its fresh starts have another layout than this version writes", _HINT)
+        if not sound or not 0.0 <= book[NEXT] < BOOK - RING or book[NEXT] % 1.0 or len(starts) > 2 * REMEMBERED:
+            raise InvalidRecord("the book of the bank is not one", _HINT)
 
     KEYS = ("book", "restarts", "turns", "waiting", "waiting_rewards")
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over saved arrays."""
-        self.numbers, self._restarts = arrays["book"], arrays["restarts"].tolist()
+        self.numbers = arrays["book"]
+        self._restarts = [(at, -number) for at, number in arrays["restarts"].reshape(-1, 2).tolist()]
         self._newest, self._hold, self._counted = arrays["turns"].tolist()
         self._waiting = list(zip(arrays["waiting"].tolist(), arrays["waiting_rewards"].tolist(), strict=True))
 
@@ -176,11 +183,11 @@ def unit_entries(idx: Indices, val: FloatArray, dim: int, seed: int, curved: boo
     """The entries of a row of unit length, with its cosines (columns from ``dim`` on) if asked for."""
     size = len(val) + (COSINES if curved else 0)
     where, what = np.empty(size, np.uint32), np.empty(size)
-    n = seen_row(idx, val, dim, curved, directions(seed), where, what)
+    n = bank.seen_row(idx, val, dim, curved, directions(seed), where, what)
     return where[:n], what[:n]
 
 
 def curvature_name(names: Mapping[int, str], columns: NDArray[Any]) -> str:
-    """One name for all cosines: of what they are a curvature."""
-    told = sorted({names[c] for c in columns.tolist() if c in names and names[c] != "(constant)"})
-    return f"(curvature of {', '.join(told[:3])}{', …' if len(told) > 3 else ''})" if told else "(curvature)"
+    """A common name for all cosine columns: the curvature of the named features."""
+    found = sorted({names[c] for c in columns.tolist() if c in names and names[c] != "(constant)"})
+    return f"(curvature of {', '.join(found[:3])}{', …' if len(found) > 3 else ''})" if found else "(curvature)"

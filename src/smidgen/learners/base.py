@@ -312,8 +312,8 @@ class Learner(VersionedSettings, ABC):
 
         A refusal leaves what came before it learnt, and nothing of what comes after.
         """
-        for decision, told in zip(decisions, feedback, strict=True):
-            self.learn(decision, told)
+        for decision, report in zip(decisions, feedback, strict=True):
+            self.learn(decision, report)
 
     def _learnt_next(self, rounds: int) -> None:
         """Count this many more decisions as learned, after a compiled stream."""
@@ -505,8 +505,8 @@ class Learner(VersionedSettings, ABC):
         return f"{self._kind}({arguments})"
 
     def _repr_html_(self) -> str:
-        told = {**self._params, "decisions": self.decisions, "rounds learnt": self.rounds}
-        return markup.pairs(self._kind, told)
+        shown = {**self._params, "decisions": self.decisions, "rounds learnt": self.rounds}
+        return markup.pairs(self._kind, shown)
 
     @abstractmethod
     def _decide(self, context: Any, number: int) -> Decision:

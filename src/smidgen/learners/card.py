@@ -135,8 +135,10 @@ class Card:
         loops = (*Loop, *sorted(guest_loops))
         for name, given, known in (("loop", self.loops, loops), ("feedback", self.kinds, tuple(Feedback))):
             if not given or (unknown := set(given) - set(known)):
-                told = sorted(map(str, unknown)) if given else "nothing"
-                raise InvalidArgument(f"the card's {name} is {told}, which is not known", checks.suggest(told, known))
+                listed = sorted(map(str, unknown)) if given else "nothing"
+                raise InvalidArgument(
+                    f"the card's {name} is {listed}, which is not known", checks.suggest(listed, known)
+                )
         theorem = theorems.find(self.theorem) if isinstance(self.theorem, str) else None
         if not self.bound:
             object.__setattr__(self, "bound", theorem.formula if theorem is not None else "none is known")

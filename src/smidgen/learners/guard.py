@@ -245,8 +245,8 @@ class Guard:
         """All that it remembers, as bytes."""
         kept = [(learner.to_compact(decision), serialization.encode(feedback)) for decision, feedback in self._kept]
         start = None if self._start is None else serialization.encode(self._start)
-        told = _Saved(self.scaled, self._settled, self._lengths.pairs(), kept, start)
-        return np.frombuffer(msgspec.msgpack.encode(told), np.uint8)
+        saved = _Saved(self.scaled, self._settled, self._lengths.pairs(), kept, start)
+        return np.frombuffer(msgspec.msgpack.encode(saved), np.uint8)
 
     @classmethod
     def of(cls, learner: _Guarded, array: NDArray[Any]) -> Guard:
@@ -254,22 +254,22 @@ class Guard:
         if array.dtype != np.uint8 or array.ndim != 1:
             raise InvalidRecord("the guard is not a byte string", _HINT)
         try:
-            told = _saved.decode(array.tobytes())
+            saved = _saved.decode(array.tobytes())
         except UNREADABLE as error:
             raise InvalidRecord(f"the guard cannot be read: {error}", _HINT) from error
         made = cls()
-        made.scaled, made._settled, made._lengths = told.scaled, told.settled, Lengths.of(told.lengths)
-        if told.start is not None:
-            made._start = serialization.decode(told.start)
+        made.scaled, made._settled, made._lengths = saved.scaled, saved.settled, Lengths.of(saved.lengths)
+        if saved.start is not None:
+            made._start = serialization.decode(saved.start)
             fits = isinstance(made._start, dict) and made._start.keys() == learner.start().keys()
             if not fits or not all(isinstance(each, np.ndarray) for each in made._start.values()):
                 raise InvalidRecord("the initial state of the guarded learner cannot be read", _HINT)
-        for brief, feedback in told.kept:
+        for brief, feedback in saved.kept:
             decision = learner.from_compact(brief)
             made._kept.append((decision, serialization.decode(feedback)))
             made._bytes += _bytes(decision.context)
             made._seen += longest(decision.context) > 0.0
-        if told.scaled < 0 or (told.settled and told.kept) or made._seen >= FIRST:
+        if saved.scaled < 0 or (saved.settled and saved.kept) or made._seen >= FIRST:
             raise InvalidRecord("the guard's parts do not match", _HINT)
         return made
 

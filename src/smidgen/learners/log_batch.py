@@ -308,8 +308,8 @@ class BatchLearner(Learner):
             super().learn_many(decisions, feedback)
             return
         steps = [
-            LogStep(decision.context, action, told, decision.propensity, decision)
-            for decision, (action, _), told in zip(decisions, known, feedback, strict=True)
+            LogStep(decision.context, action, report, decision.propensity, decision)
+            for decision, (action, _), report in zip(decisions, known, feedback, strict=True)
         ]
         batch = LogBatch(steps, kept=True)
         if self._takes(batch) is None:
@@ -357,7 +357,7 @@ class BatchLearner(Learner):
     def _by_verb(
         self, batch: LogBatch, t: int, own: LearnerSteps, outcomes: Outcomes, every: dict[int, FloatArray]
     ) -> None:
-        """One step."""
+        """Replay one step through `decide` and `learn`."""
         step, place, arrays = batch.steps[t], int(own.places[t]), batch.arrays
         if step.action == DECIDE:
             made = self.decide(step.context)
@@ -373,12 +373,12 @@ class BatchLearner(Learner):
                 part = slice(arrays.first[t], arrays.first[t] + arrays.counts[t])
                 outcomes.shares[part], outcomes.scores[part] = made.propensities, made.scores
             return
-        action, told, chance = step.action, step.told, step.chance
+        action, feedback, chance = step.action, step.told, step.chance
         if action < DECIDE:  # a round of its own
             action, p = int(outcomes.actions[place]), float(outcomes.p[place])
-            told, chance = action == -2 - step.action, None if math.isnan(p) else p
+            feedback, chance = action == -2 - step.action, None if math.isnan(p) else p
         number, greedy = int(own.numbers[t]), int(outcomes.greedy[place])
-        self.learn(step.decision or self._as_decided(step.context, number, action, greedy, chance), told)
+        self.learn(step.decision or self._as_decided(step.context, number, action, greedy, chance), feedback)
 
     def _takes(self, batch: LogBatch) -> BatchArrays | None:
         """The batch as its kernels read it; None: it goes by the verbs."""
@@ -402,7 +402,7 @@ class BatchLearner(Learner):
 
 
 def make_outcomes(batch: LogBatch, before: Sequence[tuple[int, int, float]] = (), classes: int = 0) -> Outcomes:
-    """Where a learner notes what it decides, given what it decided before: actions, greedy ones, chances.
+    """Arrays for the decisions of a replay, given those before: actions, greedy actions, probabilities.
 
     With ``classes``, how many labels there are, the shares of labels are noted too.
     """

@@ -34,7 +34,7 @@ from smidgen.features.vectors import field_of, from_extension, to_extension
 from smidgen.history import History
 from smidgen.knobs import Best
 from smidgen.learners import saving
-from smidgen.learners.bank import curvature_name
+from smidgen.learners.bank import Restart, curvature_name
 from smidgen.learners.base import Learner, State, load_state, register
 from smidgen.learners.card import Card, Loop
 from smidgen.learners.choose.choice_bank import ChoiceBank
@@ -51,7 +51,7 @@ Contributions = list[tuple[str, float]]
 
 @dataclass(frozen=True)
 class Explanation:
-    """What each named feature adds to the score of an answer, and to that of its nearest rival.
+    """Contribution of each named feature to the score of an answer, and to that of its nearest rival.
 
     Attributes
     ----------
@@ -87,18 +87,18 @@ class Named(NamedTuple):
     blocks: Callable[[int], Contributions] | None = None
 
     def added(self, row: int, w: FloatArray) -> Contributions:
-        """What each feature of a row adds to its score, strongest first."""
+        """Contribution of each feature of a row to its score, largest first."""
         part = slice(self.starts[row], self.starts[row + 1])
         columns, values = self.indices[part], self.values[part]
         own = columns < self.dim
         pairs = zip(columns[own].tolist(), values[own].tolist(), strict=True)
-        told = [(self.names.get(c, f"#{c}"), float(w[c] * v)) for c, v in pairs]
+        named = [(self.names.get(c, f"#{c}"), float(w[c] * v)) for c, v in pairs]
         if not own.all():
             curved = float(w[columns[~own]] @ values[~own])
-            told.append((curvature_name(self.names, columns[own]), curved))
+            named.append((curvature_name(self.names, columns[own]), curved))
         if self.blocks is not None:
-            told += self.blocks(row)
-        return sorted(by_field(told, self.expand), key=lambda entry: (-abs(entry[1]), entry[0]))
+            named += self.blocks(row)
+        return sorted(by_field(named, self.expand), key=lambda entry: (-abs(entry[1]), entry[0]))
 
 
 def by_field(given: Contributions, expand: Collection[str] = ()) -> Contributions:
@@ -194,7 +194,7 @@ OFFERS, SINGLES = frozenset((Loop.RANK, Loop.CHOOSE)), frozenset((Loop.LABEL, Lo
 
 
 class RecordAdapter:
-    """What stands between records and a learner that reads rows.
+    """Adapter between records and a learner that reads rows.
 
     Parameters
     ----------
@@ -221,13 +221,13 @@ class RecordAdapter:
             return context  # of a decision of its own
         made = self._encoded(features, context)
         if not self._keeps and (made.names or len(made.slots) or len(made.terms) or made.vectors):
-            made = structs.replace(made, source=_source(context))
+            made = structs.replace(made, source=source_of(context))
             if deciding:
                 self._latest = made, features.changes
         return made
 
     def again(self, features: Vectorizer, encoded: Encoded) -> Encoded:
-        """What was encoded, by the names and statistics known now, to be learnt: rows that stay as they are.
+        """Encode again by the present names and statistics, to be learnt, as rows that do not change later.
 
         Where the record is not at hand, or the learner needs the rows that decided, these.
         """
@@ -262,7 +262,7 @@ class RecordAdapter:
         return features.encode(context)
 
 
-def _source(context: Any) -> bytes | None:
+def source_of(context: Any) -> bytes | None:
     """A record, or candidates, as bytes; None of one that says what MessagePack cannot."""
     try:
         if isinstance(context, Candidates):
@@ -274,7 +274,7 @@ def _source(context: Any) -> bytes | None:
 
 
 def _from_source(source: bytes) -> Any:
-    """What `_source` wrote."""
+    """Read what `_source` wrote."""
     try:
         found = msgspec.msgpack.decode(source, ext_hook=from_extension)
         if not isinstance(found, list):
@@ -285,6 +285,32 @@ def _from_source(source: bytes) -> Any:
         return offer
     except (*serialization.UNREADABLE, TypeError, KeyError, IndexError, AttributeError) as error:
         raise InvalidFeatures(f"it is damaged: {error}", "give what decide made") from error
+
+
+def vectors_in(encoded: Encoded) -> list[tuple[str, NDArray[np.float32]]]:
+    """Return the vectors of what was encoded, as they were sent: path and numbers; none where that is not kept."""
+    if encoded.source is None:
+        return []
+    found: list[tuple[str, NDArray[np.float32]]] = []
+
+    def collect(value: Any, path: str) -> None:
+        if isinstance(value, np.ndarray):
+            found.append((path, value))
+        elif isinstance(value, dict):
+            for name, each in value.items():
+                collect(each, f"{path}.{name}" if path else name)
+
+    try:
+        content = msgspec.msgpack.decode(encoded.source, ext_hook=from_extension)
+    except (*serialization.UNREADABLE, ValueError):
+        return []
+    if isinstance(content, list):
+        for each in content[0]["records"]:
+            collect(each, "")
+        collect(content[0]["context"], "context")
+    else:
+        collect(content, "")
+    return found
 
 
 def loops_read(learner: Any, dim: int) -> frozenset[str]:
@@ -303,7 +329,7 @@ def loops_read(learner: Any, dim: int) -> frozenset[str]:
 
 
 def encoded_in(decision: Decision, dim: int) -> Encoded:
-    """What a decision on records holds."""
+    """The encoded record, or candidates, of a decision."""
     encoded = decision.context
     if not isinstance(encoded, Encoded) or encoded.dim != dim:
         raise DecisionMismatch(
@@ -314,7 +340,7 @@ def encoded_in(decision: Decision, dim: int) -> Encoded:
 
 
 def as_context(encoded: Encoded, columns: NDArray[np.uint32]) -> Any:
-    """What a learner decides on, the new names in these columns: a row, a ranking problem or a choice."""
+    """The learner's context, with the new names in these columns: a row, a ranking problem or a choice."""
     starts, indices, values = encoded.with_columns(columns)
     if not encoded.candidates:
         return Row(read_only(indices), writable(values), encoded.dim)
@@ -537,7 +563,7 @@ class Pipeline(Learner):
 
     @property
     def clipped(self) -> int:
-        """How many numbers of learnt records lay so far out that they were clipped."""
+        """Number of values in learnt records that were clipped as outliers."""
         return self._features.clipped
 
     def ask(self, context: Any = None) -> Decision:
@@ -601,7 +627,7 @@ class Pipeline(Learner):
         self._features.note(self._front.encode(self._features, context))
 
     def run(self, records: Any, y: Any) -> History:
-        """Play labelled records (a list, or a frame) in their order, and hear what the protocol reveals.
+        """Play labelled records (a list, or a frame) in order, with the feedback that the protocol reveals.
 
         For the label and the filter loop; gives the history that the inner learner's own ``run`` would give.
         """
@@ -642,15 +668,15 @@ class Pipeline(Learner):
 
     def _step(self, encoded: Encoded, ids: IntArray, step: Any) -> None:
         """Let the inner learner step, then learn names and statistics; if it refuses, nothing has changed."""
-        inner, told = self._inner, getattr(self._inner, "_columns_in_use", None)
+        inner, columns_in_use = self._inner, getattr(self._inner, "_columns_in_use", None)
         inner._learnt, inner._taught = self._learnt, self._taught
-        if told is not None:
-            told(self._features.columns_with(ids))
+        if columns_in_use is not None:
+            columns_in_use(self._features.columns_with(ids))
         try:
             step()
         except BaseException:
-            if told is not None:
-                told(self._features.columns_in_use)
+            if columns_in_use is not None:
+                columns_in_use(self._features.columns_in_use)
             raise
         self._features.absorb(encoded, ids)
 
@@ -718,13 +744,18 @@ def vectorizer_of(learner: Learner) -> Vectorizer | None:
 
 
 def takes_records(learner: Learner) -> bool:
-    """Whether a vectorizer stands in front of a learner."""
+    """True if a vectorizer stands in front of the learner."""
     return isinstance(learner, Pipeline)
 
 
 def unwrap(learner: Learner) -> Learner:
     """The learner that reads the rows: behind a vectorizer, or the learner itself."""
     return learner.learner if isinstance(learner, Pipeline) else learner
+
+
+def restarts_of(learner: Learner) -> list[Restart]:
+    """The latest fresh starts of a learner, also behind a vectorizer; none if it has no change detection."""
+    return list(getattr(unwrap(learner), "restarts", ()))
 
 
 def as_row_decision(learner: Learner, decision: Decision) -> Decision:
@@ -746,7 +777,7 @@ def learn_names(learner: Learner, context: Any = None, names: Carried = ()) -> N
 
 
 def contributions(learner: Learner, decision: Decision) -> Contributions | None:
-    """What each named feature adds to the answer's score; None of a learner that knows no names."""
+    """Contribution of each named feature to the answer's score. None if the learner knows no names."""
     return learner.explain(decision).contributions if isinstance(learner, Pipeline) else None
 
 
@@ -780,21 +811,21 @@ def amended(learner: Learner, **changes: Any) -> Learner:
     """
     made = learner.fresh(**_settings(learner, changes))
     header, arrays = saving.decode_learner(learner.to_bytes(), "the learner")
-    told = msgspec.structs.replace(header, params=serialization.pack(made.asked), settings_version=made.built_at)
-    return load_state(told, arrays, 1 << 62, "the learner")
+    changed = msgspec.structs.replace(header, params=serialization.pack(made.asked), settings_version=made.built_at)
+    return load_state(changed, arrays, 1 << 62, "the learner")
 
 
 def _settings(learner: Learner, changes: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(learner, Pipeline):
         return changes
     inner = {name: value for name, value in changes.items() if name != "text"}
-    told: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if inner:
-        told["learner"] = learner.params["learner"].fresh(**inner)
+        settings["learner"] = learner.params["learner"].fresh(**inner)
     if "text" in changes:
         features = learner.params["features"]
-        told["features"] = Vectorizer.at(features.built_at, **{**features.to_record(), "text": changes["text"]})
-    return told
+        settings["features"] = Vectorizer.at(features.built_at, **{**features.to_record(), "text": changes["text"]})
+    return settings
 
 
 def add_classes(learner: Learner, *labels: Any) -> None:

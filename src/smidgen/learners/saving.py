@@ -162,23 +162,23 @@ def arithmetic_of(content: bytes) -> int | None:
 
 
 def _other_format(content: bytes, source: str) -> CorruptFile:
-    told = content[len(_MAGIC) :][:8].split(b"\n")[0].decode("ascii", "replace")
-    if told == "1":
+    version = content[len(_MAGIC) :][:8].split(b"\n")[0].decode("ascii", "replace")
+    if version == "1":
         return CorruptFile(
             f"{source} is a saved learner of format 1, which was never released", "save it again with this version"
         )
-    return CorruptFile(f"{source} is a saved learner of format {told!r}", "upgrade smidgen to read it")
+    return CorruptFile(f"{source} is a saved learner of format {version!r}", "upgrade smidgen to read it")
 
 
 def _arrays(header: Header, content: memoryview, source: str) -> dict[str, NDArray[Any]]:
     """The arrays that the header lists, as views; they must fill the content exactly."""
     found: dict[str, NDArray[Any]] = {}
     start = 0
-    for name, told, shape in header.arrays:
-        dtype = _DTYPES.get(told)
+    for name, kind, shape in header.arrays:
+        dtype = _DTYPES.get(kind)
         if dtype is None or name in found or len(shape) > _MOST_AXES:
             raise CorruptFile(
-                f"{source} is a damaged saved learner: its array {name} is a {told} of {shape}", _LEARNER_HINT
+                f"{source} is a damaged saved learner: its array {name} is a {kind} of {shape}", _LEARNER_HINT
             )
         count = math.prod(shape)
         stop = start + count * dtype.itemsize
@@ -389,7 +389,7 @@ def write_start(start: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArray[A
     >>> float(saving.read_start(content, fresh)["w"][7])
     1.0
     """
-    told: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     for name, array in start.items():
         with np.errstate(over="ignore"):
             change = (array - _widened(fresh[name], array.shape)).astype(np.float32).ravel()
@@ -397,8 +397,8 @@ def write_start(start: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArray[A
         places = np.flatnonzero(change)
         if len(places) > MOST:
             places = np.sort(places[np.argpartition(-np.abs(change[places]), MOST)[:MOST]])
-        told[name] = [list(array.shape), places.astype(np.uint32), change[places]]
-    return serialization.encode([START_FORM, told])
+        changed[name] = [list(array.shape), places.astype(np.uint32), change[places]]
+    return serialization.encode([START_FORM, changed])
 
 
 def is_empty_start(start: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArray[Any]]) -> bool:
@@ -409,11 +409,11 @@ def is_empty_start(start: Mapping[str, NDArray[Any]], fresh: Mapping[str, NDArra
 def read_start(content: bytes, fresh: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
     """Read the output of `write_start`, for a learner with this fresh start; it may have more classes by now."""
     try:
-        version, told = serialization.decode(content)
-        if version != START_FORM or told.keys() != fresh.keys():
-            raise InvalidRecord(f"it has version {version} and the arrays {sorted(told)}", _START_HINT)
+        version, changed = serialization.decode(content)
+        if version != START_FORM or changed.keys() != fresh.keys():
+            raise InvalidRecord(f"it has version {version} and the arrays {sorted(changed)}", _START_HINT)
         found = {}
-        for name, (shape, places, values) in told.items():
+        for name, (shape, places, values) in changed.items():
             like = fresh[name]
             part = np.zeros(tuple(shape))
             part.ravel()[places] = values

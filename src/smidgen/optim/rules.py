@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen._core import geometry as core
 from smidgen._core import steps, written_for
-from smidgen._core.geometry import norm
 from smidgen.arrays import writable, zeros
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidRecord, NotFinite
@@ -106,7 +105,7 @@ def as_direction(value: Any, dim: int) -> FloatArray:
     """Check a direction (or a joint feature vector) that user code computed."""
     if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (dim,):
         vector = writable(value)
-        if math.isfinite(norm(vector)):
+        if math.isfinite(core.norm(vector)):
             return vector
     direction = np.asarray(value.toarray() if hasattr(value, "toarray") else value)
     if direction.dtype.kind not in "fiub" or direction.shape not in ((dim,), (1, dim)):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.dual import class_absorb, class_moments, linear_kernel, poly_kernel, rbf_kernel, write_class_scores
+from smidgen._core import dual
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidRecord
 
@@ -26,21 +26,21 @@ _registered: dict[str, KernelFunction] = {}
 def linear(X: FloatArray, Z: FloatArray) -> FloatArray:
     """X·Zᵀ."""
     out = np.empty((len(X), len(Z)))
-    linear_kernel(X, Z, out)
+    dual.linear_kernel(X, Z, out)
     return out
 
 
 def rbf(X: FloatArray, Z: FloatArray, *, gamma: float = 1.0) -> FloatArray:
     """exp(−gamma·‖x − z‖²)."""
     out = np.empty((len(X), len(Z)))
-    rbf_kernel(X, Z, gamma, out)
+    dual.rbf_kernel(X, Z, gamma, out)
     return out
 
 
 def poly(X: FloatArray, Z: FloatArray, *, degree: int = 2, offset: float = 1.0) -> FloatArray:
     """(x·z + offset)^degree."""
     out = np.empty((len(X), len(Z)))
-    poly_kernel(X, Z, degree, offset, out)
+    dual.poly_kernel(X, Z, degree, offset, out)
     return out
 
 
@@ -156,12 +156,12 @@ class DualClasses:
         for i, members in enumerate(self.members):
             solved.append(np.empty(len(members)))
             known = (self.coefficients, i, k[0], members, self._G[i], float(own[0]), self._start, self._lengths)
-            means[i], widths[i] = class_moments(*known, solved[i])
+            means[i], widths[i] = dual.class_moments(*known, solved[i])
         return solved
 
     def scores(self, X: FloatArray, out: FloatArray) -> None:
         """Write w_i·φ(x) of every row and class."""
-        write_class_scores(self.coefficients, self._asked(X)[0], out)
+        dual.write_class_scores(self.coefficients, self._asked(X)[0], out)
 
     def _asked(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The kernel values between every row and the points, and of every row with itself; all shortened."""
@@ -194,7 +194,7 @@ class DualClasses:
             larger[:n, :n] = self._G[c]
             self._G[c] = larger
         self.members[c] = np.append(self.members[c], point)
-        return class_absorb(self._G[c], solved, self._start, width)
+        return dual.class_absorb(self._G[c], solved, self._start, width)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is remembered."""

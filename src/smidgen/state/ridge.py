@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.filter import (
-    diagonal_moments,
-    full_moments,
-    learn_diagonal,
-    learn_full,
-    root_moments,
-    take_root,
-)
+from smidgen._core import filter as core
 from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.features import Row
@@ -83,11 +76,11 @@ class FullRidge(_BlockRidge):
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
-        return full_moments(self.blocks.W, self.blocks.B, row.indices, row.values)
+        return core.full_moments(self.blocks.W, self.blocks.B, row.indices, row.values)
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example."""
-        check_moments(*learn_full(self.blocks.W, self.blocks.B, row.indices, row.values, y))
+        check_moments(*core.learn_full(self.blocks.W, self.blocks.B, row.indices, row.values, y))
 
 
 class DiagonalRidge(_BlockRidge):
@@ -102,11 +95,11 @@ class DiagonalRidge(_BlockRidge):
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
-        return diagonal_moments(self.blocks.S, row.indices, row.values)
+        return core.diagonal_moments(self.blocks.S, row.indices, row.values)
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example."""
-        check_moments(*learn_diagonal(self.blocks.S, row.indices, row.values, y))
+        check_moments(*core.learn_diagonal(self.blocks.S, row.indices, row.values, y))
 
 
 class ForgettingRidge(Ridge):
@@ -117,7 +110,7 @@ class ForgettingRidge(Ridge):
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
-        return root_moments(self._root.R, row.indices, row.values)
+        return core.root_moments(self._root.R, row.indices, row.values)
 
     def learn(self, row: Row, y: float) -> None:
         """Let the old fade, add the new."""
@@ -141,7 +134,7 @@ class ForgettingRidge(Ridge):
         """Take over saved arrays."""
         A, b = arrays["A"], arrays["b"]
         F, R = np.column_stack([A, b]), self._root.R.copy()
-        if not (np.isfinite(F).all() and np.diag(A).min() > 0.0 and take_root(F, self._root.ridge, R)):
+        if not (np.isfinite(F).all() and np.diag(A).min() > 0.0 and core.take_root(F, self._root.ridge, R)):
             raise NotFinite("the matrix has no inverse", "pass the arrays that arrays returned")
         self._root.F, self._root.R = F, R
 

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen._core import geometry as core
-from smidgen._core.hinge import give_slots, take_slots
-from smidgen._core.second_order import begin_diagonal, inverse_diagonal
+from smidgen._core import hinge, second_order
 from smidgen.arrays import aligned, empty, zeros
 from smidgen.decision import FloatArray
 
@@ -94,7 +93,7 @@ def _fill(S: Block, inverse: float) -> None:
     """Begin in parts: the memory of a large state takes long to come, and other threads have a turn in between."""
     step = max(1, PART // max(1, S.shape[1]))
     for first in range(0, len(S), step):
-        begin_diagonal(S[first : first + step], inverse)
+        second_order.begin_diagonal(S[first : first + step], inverse)
 
 
 class DiagonalClasses:
@@ -253,13 +252,13 @@ class ActiveColumns:
 
     def part(self, idx: Indices, val: Block) -> tuple[Indices, Block, int, float]:
         """The part of a row that is in use, how many of its columns are new, and what they add to a width."""
-        n, new, beyond = take_slots(self.slots, idx, val, self._where, self._values)
+        n, new, beyond = hinge.take_slots(self.slots, idx, val, self._where, self._values)
         return self._where[:n], self._values[:n], new, beyond / self.start
 
     def use(self, idx: Indices, val: Block, new: int) -> None:
         """Take the new columns of a row into use."""
         self.reserve(self.used + new)
-        self.used = give_slots(self.slots, self.in_use, self.used, idx, val)
+        self.used = hinge.give_slots(self.slots, self.in_use, self.used, idx, val)
 
     def reserve(self, used: int) -> None:
         """Make space for this many columns."""
@@ -290,7 +289,7 @@ class ActiveColumns:
         inverses = self.full.inverses(self.columns)[:, : self.used, : self.used]
         found = np.empty((self.columns, self.used))
         for each, out in zip(inverses, found, strict=True):
-            inverse_diagonal(np.ascontiguousarray(each), out)
+            second_order.inverse_diagonal(np.ascontiguousarray(each), out)
         return found
 
     def room_for(self, weights: NDArray[np.float64]) -> bool:

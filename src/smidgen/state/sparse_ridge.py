@@ -7,9 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.dual import example_moments, forget_first, learn_example
-from smidgen._core.matrix import add_product, write_products, write_squared_lengths
-from smidgen._core.rows import squares
+from smidgen._core import dual, matrix
+from smidgen._core import rows as core_rows
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import Row
@@ -83,22 +82,22 @@ class SparseRidge(Ridge):
         return (self._indices, self._values, self._starts), self._G, self._w, self._scratch, self._a
 
     def _shortened(self, row: Row) -> Row:
-        size = shortening(squares(row.values), self._a)
+        size = shortening(core_rows.squares(row.values), self._a)
         return row if size == 1.0 else Row(row.indices, row.values * size, row.dim)
 
     def moments(self, row: Row) -> tuple[float, float]:
         """w·x and xᵀA⁻¹x."""
         row = self._shortened(row)
-        return example_moments(self._kept, row.indices, row.values)
+        return dual.example_moments(self._kept, row.indices, row.values)
 
     def learn(self, row: Row, y: float) -> None:
         """Add an example; the oldest one goes if the window is full."""
         row = self._shortened(row)
         if self.window is not None and len(self._y) == self.window:
-            check_moments(*example_moments(self._kept, row.indices, row.values))
+            check_moments(*dual.example_moments(self._kept, row.indices, row.values))
             self._forget_oldest()
         self._make_room(len(self._y) + 1)
-        check_moments(*learn_example(self._kept, row.indices, row.values, y))
+        check_moments(*dual.learn_example(self._kept, row.indices, row.values, y))
         there = row.values != 0.0
         self._indices = np.concatenate([self._indices, row.indices[there]])
         self._values = np.concatenate([self._values, row.values[there]])
@@ -121,13 +120,13 @@ class SparseRidge(Ridge):
         n, m, dim = len(self), len(rows), len(self._w)
         block = Compressed(values, indices, starts).picked(rows)
         lengths = np.empty(m)
-        write_squared_lengths(block.data, block.starts, lengths)
+        matrix.write_squared_lengths(block.data, block.starts, lengths)
         sizes = [shortening(own, self._a) for own in lengths.tolist()]
         block.data[:] *= np.repeat(sizes, np.diff(block.starts))
         near, inner, solved = np.zeros((m, n + m)), np.zeros((m, m)), np.zeros((m, n + m))
-        write_products(block, Compressed(self._values, self._indices, self._starts), dim, near)
-        write_products(block, block, dim, inner)
-        add_product(np.ascontiguousarray(near[:, :n]), self._G, n, solved)
+        matrix.write_products(block, Compressed(self._values, self._indices, self._starts), dim, near)
+        matrix.write_products(block, block, dim, inner)
+        matrix.add_product(np.ascontiguousarray(near[:, :n]), self._G, n, solved)
         examples = (
             np.concatenate([self._indices, np.zeros(len(block.data), np.uint32)]),
             np.concatenate([self._values, np.zeros(len(block.data))]),
@@ -136,7 +135,7 @@ class SparseRidge(Ridge):
         return AskedRows(
             counts=np.array([n, n]),
             start=self._a,
-            squares=np.array([squares(self._values)]),
+            squares=np.array([core_rows.squares(self._values)]),
             w=self._w,
             examples=examples,
             y=np.concatenate([self._y, np.empty(m)]),
@@ -160,7 +159,7 @@ class SparseRidge(Ridge):
             U[k, before + k] = -1.0
         self._make_room(n)
         self._G[before:n, :n] = self._G[:before, before:n] = 0.0
-        add_product(np.ascontiguousarray((U / asked.pivots[:added, None]).T), U, n, self._G)
+        matrix.add_product(np.ascontiguousarray((U / asked.pivots[:added, None]).T), U, n, self._G)
         end = int(asked.examples[2][n])
         self._indices, self._values = asked.examples[0][:end].copy(), asked.examples[1][:end].copy()
         self._starts, self._y = asked.examples[2][: n + 1].copy(), asked.y[:n].copy()
@@ -170,7 +169,7 @@ class SparseRidge(Ridge):
         cut = int(self._starts[1])
         self._indices, self._values = self._indices[cut:].copy(), self._values[cut:].copy()
         self._starts, self._y = self._starts[1:] - cut, self._y[1:].copy()
-        forget_first(self._kept, self._y)
+        dual.forget_first(self._kept, self._y)
 
     @property
     def positives(self) -> int:

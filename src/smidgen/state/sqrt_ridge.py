@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.choose import fade_root, faded_columns, hear_columns
+from smidgen._core import choose
 from smidgen.arrays import aligned, zeros
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
@@ -110,7 +110,7 @@ class SqrtRidge:
 
     def fade(self, offer: CandidateArrays, row: int, y: float) -> int:
         """Learn one row of an offer, and let all before fade."""
-        return fade_root(self.R, self.slots, self.used, self.F, offer, row, y, self.ridge, self.keep)
+        return choose.fade_root(self.R, self.slots, self.used, self.F, offer, row, y, self.ridge, self.keep)
 
     def missing(self, offer: CandidateArrays, row: int) -> int:
         """Number of rows of R that the columns of an example still lack."""
@@ -223,7 +223,7 @@ class ColumnRidge:
 
     @classmethod
     def of(cls, w: FloatArray, a: FloatArray, ridge: float, keep: float, now: float) -> ColumnRidge:
-        """One that starts from given weights and a given diagonal, after ``now`` rounds."""
+        """State that starts from given weights and a given diagonal, after ``now`` rounds."""
         made = cls(len(w), ridge, keep)
         made.begin(w, a, now)
         return made
@@ -234,12 +234,12 @@ class ColumnRidge:
 
     def hear(self, offer: CandidateArrays, row: int, y: float, now: float) -> int:
         """Learn one row of an offer, if that leads to finite numbers."""
-        return hear_columns(self.D, offer, row, y, self.fading(now))
+        return choose.hear_columns(self.D, offer, row, y, self.fading(now))
 
     def faded(self, now: float) -> tuple[FloatArray, FloatArray]:
         """The weights and the diagonal of A, as they are after ``now`` rounds."""
         w, a = np.empty(len(self.D)), np.empty(len(self.D))
-        faded_columns(self.D, self.fading(now), w, a)
+        choose.faded_columns(self.D, self.fading(now), w, a)
         return w, a
 
     def begin(self, w: FloatArray, a: FloatArray, now: float) -> None:

@@ -1,4 +1,4 @@
-"""One item out of many as a (very simple) structured object, and candidates as records.
+"""A choice of one item, as a (very simple) structured object; candidates as records.
 
 Candidates have ids or positions, and the context that they are offered in.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.ranking import best_available
+from smidgen._core import ranking
 from smidgen.arrays import read_only
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidFeedback
@@ -110,7 +110,7 @@ class Choice(Structure):
 
     def best(self, scores: FloatArray) -> int:
         """The choice that given scores lead to."""
-        return best_available(np.ascontiguousarray(scores, dtype=np.float64), self.mask)
+        return ranking.best_available(np.ascontiguousarray(scores, dtype=np.float64), self.mask)
 
     def argmax(self, w: FloatArray) -> int:
         """The available item of highest utility under ``w``."""

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.math import log1p
-from smidgen._core.matrix import write_dense_scores
+from smidgen._core import math as core_math
+from smidgen._core import matrix
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback, InvalidRecord
 from smidgen.features import limits
@@ -223,7 +223,7 @@ def lay_given(said: Said, out: FloatArray) -> None:
 def _size_of(value: float) -> float:
     """log(1 + |value|) with the sign of the value."""
     sizes: FloatArray = np.array([abs(value)])
-    log1p(sizes, sizes)
+    core_math.log1p(sizes, sizes)
     return math.copysign(float(sizes[0]), value)
 
 
@@ -315,7 +315,7 @@ class Drafts(Structure):
         for y, row in enumerate(rows):
             self._laid(self._read(y).row, given[y], row)
         scores: FloatArray = np.empty(len(self))
-        write_dense_scores(rows, w, scores)
+        matrix.write_dense_scores(rows, w, scores)
         return scores
 
     def argmax(self, w: FloatArray) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.ranking import first_fault, write_difference, write_merged, write_ranked
+from smidgen._core import ranking as core
 from smidgen.arrays import writable
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidFeatures, InvalidFeedback
@@ -107,7 +107,7 @@ class Ranking(Structure):
     def best(self, scores: FloatArray) -> IntArray:
         """The ranking that given scores lead to: descending, equal scores in the given order."""
         order: IntArray = np.empty(len(scores), np.int64)
-        if not write_ranked(np.ascontiguousarray(scores, dtype=np.float64), order):
+        if not core.write_ranked(np.ascontiguousarray(scores, dtype=np.float64), order):
             order = np.argsort(-scores, kind="stable")
         order.setflags(write=False)
         return order
@@ -153,11 +153,11 @@ class Ranking(Structure):
         rows, discounts = extended.rows, extended.discounts
         if isinstance(rows, DenseRows):
             out = np.empty(rows.shape[1])
-            if write_difference(rows.array, order, before, discounts, out):
+            if core.write_difference(rows.array, order, before, discounts, out):
                 return out
         else:
             touched, weights = np.empty(2 * len(discounts), np.int64), np.empty(2 * len(discounts))
-            if write_merged(order, before, discounts, rows.shape[0], touched, weights):
+            if core.write_merged(order, before, discounts, rows.shape[0], touched, weights):
                 return rows.combine(touched, weights)
         self._resolve(better)
         self._resolve(shown)
@@ -239,7 +239,7 @@ def discounts_of(count: int) -> FloatArray:
 def as_order(y: Any, n: int) -> IntArray:
     """Return ``y`` as an array of distinct document indices below ``n``, or refuse it."""
     order = _as_indices(y, n)
-    if (fault := first_fault(order, n)) >= 0:
+    if (fault := core.first_fault(order, n)) >= 0:
         known = 0 <= order[fault] < n
         reason = "appears twice" if known else "is not one of the documents"
         raise InvalidFeedback(f"document {np.asarray(y)[fault]} at position {fault} {reason}", _hint(n))

@@ -31,7 +31,7 @@ def as_sparse(rows: FloatArray) -> Any:
 
 
 def as_sparse_row(x: FloatArray) -> Any:
-    """One row."""
+    """Convert a vector to a sparse row."""
     if find_spec("scipy") is not None:
         return as_sparse(x[None, :])
     places = np.flatnonzero(x).astype(np.uint32)
@@ -40,7 +40,7 @@ def as_sparse_row(x: FloatArray) -> Any:
 
 @dataclass(frozen=True)
 class Form(ABC):
-    """One form of a loop. Derive from it to hold learners of a loop of your own against the laws.
+    """A form of a loop. Derive from it to check learners of your own loop against the laws.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ def labels_of(learner: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Labelling(Form):
-    """One of K labels, and right or wrong (or the true label)."""
+    """Labels: one of K, with correct/incorrect or the true label as feedback."""
 
     def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
         """Rows with some zeros."""
@@ -300,7 +300,7 @@ class Filtering(Labelling):
         yield from (None, "better", float("nan"), [[0]], {"rank": 1}, -1, 1, 0, 0.5)
 
     def unusable(self) -> Iterator[Any]:
-        """As of labels; nothing is, for one that looks at nothing."""
+        """Unusable contexts, as for labels. None for a filter that reads no context."""
         if self.reads:
             yield from super().unusable()
 
@@ -335,7 +335,7 @@ class Tuning(Form):
         yield from (float("inf"), True, np.full(_space(learner).dim + 3, 1.0))
 
     def huge(self) -> list[Any]:
-        """Nothing can be huge about no context."""
+        """Empty: there is no context that could be too large."""
         return [None] * 3
 
     def resized_feedback(self, feedback: Any, sizes: Any) -> Any:
@@ -400,7 +400,7 @@ def other_form(record: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Single(Form):
-    """One record: a label or a filter."""
+    """A single record: for a label or a filter."""
 
     def contexts(self, seed: int, n: int, *, as_csr: bool = False) -> list[Any]:
         """Records; in place of sparse rows, the same in other Python forms."""

@@ -1,4 +1,4 @@
-"""One learner in one setting and one form of its loop, for laws to be held against; how a failed law is reported."""
+"""A learner in one setting and one form of its loop, for the laws; and how a failed law is reported."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Log = list[tuple[Decision, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """One learner, in one setting, in one form of its loop.
+    """A learner in one setting, in one form of its loop.
 
     Attributes
     ----------

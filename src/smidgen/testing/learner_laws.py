@@ -124,8 +124,8 @@ def the_card_tells_the_size(case: Case) -> None:
     """`Card.size` is no less than what a fresh learner holds: the service goes by it."""
     learner = case.make()
     held = sum(array.nbytes for array in learner._state().values())
-    told = case.cls.card.size({**defaults_at(case.cls, case.cls.settings_version), **learner.params})
-    hold(told + 256 >= held, f"the card tells {told} bytes for {learner!r}, which holds {held}")
+    promised = case.cls.card.size({**defaults_at(case.cls, case.cls.settings_version), **learner.params})
+    hold(promised + 256 >= held, f"the card tells {promised} bytes for {learner!r}, which holds {held}")
 
 
 def _after(case: Case, contexts: list[Any]) -> dict[str, Any]:
@@ -256,10 +256,10 @@ def what_it_is_given_stays_as_it_was(case: Case) -> None:
             if not case.form.may_learn(learner, decision):
                 continue
             feedback = case.form.feedback(learner, decision, 0)
-            made, told = picture(decision), picture(feedback)
+            made, given = picture(decision), picture(feedback)
             learner.learn(decision, feedback)
             hold(picture(decision) == made, "learn has written to the decision")
-            hold(picture(feedback) == told, "learn has written to the feedback")
+            hold(picture(feedback) == given, "learn has written to the feedback")
             hold(picture(context) == before, "learn has written to the context")
 
 
@@ -325,13 +325,13 @@ def many_at_once_are_each_in_turn(case: Case) -> None:
                 log[wild] = (structs.replace(log[wild][0], context=known.scaled(1e4)), log[wild][1])
         recalled = live.from_compact_many([live.to_compact(decision) for decision, _ in log])
         hold(recalled == decisions_of(log), "decisions that were recalled together are others")
-        told = [feedback for _, feedback in log]
+        feedbacks = [feedback for _, feedback in log]
         verbs, many = (case.make().guard() if guarded else case.make() for _ in range(2))
-        for decision, feedback in zip(recalled, told, strict=True):
+        for decision, feedback in zip(recalled, feedbacks, strict=True):
             verbs.learn(decision, feedback)
         cuts = [0, 1, len(log) // 8, len(log)]
         for start, end in pairwise(cuts):
-            many.learn_many(recalled[start:end], told[start:end])
+            many.learn_many(recalled[start:end], feedbacks[start:end])
         hold(many.to_bytes() == verbs.to_bytes(), "many decisions learnt at once leave something else than one by one")
         half = len(log) // 2
         for bad, why in ((log[0], "one that was learnt already"), ((recalled[half], object()), "strange feedback")):

@@ -23,7 +23,7 @@ Sizes = Callable[[np.random.Generator, int], Any]
 
 
 def _one_column(rng: np.random.Generator, d: int) -> Any:
-    """One column of milliseconds, the others about 1."""
+    """Rows with one column in milliseconds and the others near 1."""
     sizes = np.ones(d)
     sizes[0] = MILLISECONDS
     return sizes

@@ -47,17 +47,17 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
     )
     early = in_batch(store, lambda: store.write_expiries(row.shard, [_silence(2000, at=100.0)]))[0]
     hold((early.status, early.seq) == ("duplicate", None), "silence within the window is not written")
-    told = in_batch(
+    verdicts = in_batch(
         store, lambda: store.write_expiries(row.shard, [_silence(2001), _silence(2001), _silence(2002), _silence(2004)])
     )
     hold(
-        [verdict.status for verdict in told] == ["learnt", *["duplicate"] * 3],
+        [verdict.status for verdict in verdicts] == ["learnt", *["duplicate"] * 3],
         "silence is learnt once, where it is due",
     )
-    hold(told[0].version == 2, "silence that is learnt makes a version")
+    hold(verdicts[0].version == 2, "silence that is learnt makes a version")
     closed = store.decision(f"{2001:024x}")
     hold(closed is not None and (closed.status, closed.version) == ("expired", 2), "the decision says that it expired")
-    event = store.event(row.shard, told[0].seq or 0)
+    event = store.event(row.shard, verdicts[0].seq or 0)
     kept = (event.type, event.made, event.body) if event is not None else None
     hold(kept == ("expired", 2, b"silence 2001"), "the event says which version it made")
     unlearnt = in_batch(store, lambda: store.write_expiries(row.shard, [_silence(2000, refused=True), _silence(2000)]))
@@ -94,8 +94,8 @@ def a_decision_counts_when_it_is_shown(make: Callable[[], Store], store: Store) 
         not [found for found in store.due_decisions(1e9) if found.shard == row.shard],
         "what was never shown is never due",
     )
-    told = [in_batch(store, lambda: store.mark_shown(row.shard, f"{2100:024x}", 20.0, None)) for _ in range(2)]
-    hold(told == [True, False], "a decision is shown once")
+    changed = [in_batch(store, lambda: store.mark_shown(row.shard, f"{2100:024x}", 20.0, None)) for _ in range(2)]
+    hold(changed == [True, False], "a decision is shown once")
     hold(
         in_batch(store, lambda: store.mark_shown(row.shard, f"{2101:024x}", 101.0, None)) is None,
         "not after its window",
@@ -195,11 +195,12 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
         events = view.events(row.shard)
         hold([event.seq for event in events] == list(range(1, 9)), "numbers keep no gap")
         hold(Chain().check_all(events) is None, "the chain holds over erased events")
-        changed, told = events[2], codec.read_fields(events[7].body, 8)
+        changed, fields = events[2], codec.read_fields(events[7].body, 8)
         hold(changed.body == b"said otherwise" and changed.key == "b", "an event of another says something else then")
-        hold(told["rewritten"] == [3], "the event that forgot tells which")
+        hold(fields["rewritten"] == [3], "the event that forgot tells which")
         hold(
-            told["digests"] == present_digest(changed) != original_digest(changed), "and the digest of what it says now"
+            fields["digests"] == present_digest(changed) != original_digest(changed),
+            "and the digest of what it says now",
         )
         hold(not list(view.states(row.shard, "b")), "the state of its key is gone")
         erased = [event for event in events if event.salt is None]
@@ -307,10 +308,10 @@ def models_have_a_second_life(make: Callable[[], Store], store: Store) -> None:
     store.rollback()
     hold(raised, "a name that another model has is not given twice")
     for view in (store, store.reader(), make()):
-        told = {row.id: (row.name, row.archived_at) for row in view.models()}
-        hold(told[first.id] == ("lives a", None), "a model that was revived is not archived")
-        hold(told[second.id] == ("lives c", 9.0), "a model that was renamed has its new name, and is archived still")
-        hold(told[third.id] == ("lives b", None), "the name can be given to another")
+        models = {row.id: (row.name, row.archived_at) for row in view.models()}
+        hold(models[first.id] == ("lives a", None), "a model that was revived is not archived")
+        hold(models[second.id] == ("lives c", 9.0), "a model that was renamed has its new name, and is archived still")
+        hold(models[third.id] == ("lives b", None), "the name can be given to another")
         known = [tuple(row) for row in view.lineage() if row.shard == third.shard]
         hold(known == [(third.shard, first.shard, 1)], "a copy knows where it is from, and how far that was")
         if view is not store:
@@ -356,8 +357,8 @@ def a_log_can_begin_with_a_base(make: Callable[[], Store], store: Store) -> None
     in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2603)]))
     made = store.decision(f"{2603:024x}")
     hold(made is not None and made.status == "learnt", "what is carried can be answered")
-    told = [event.seq for event, decision in store.changes(row.shard) if decision is not None]
-    hold(told == [9, 11], "and what was learnt of it comes with its decision")
+    numbers = [event.seq for event, decision in store.changes(row.shard) if decision is not None]
+    hold(numbers == [9, 11], "and what was learnt of it comes with its decision")
 
 
 def _look_over(store: Store, shard: int, erased: int | None) -> None:
@@ -472,7 +473,7 @@ def a_base_lets_go_of_a_key(make: Callable[[], Store], store: Store) -> None:
         hold(
             base is not None and counts is not None and base.decisions == counts.decisions == 1, "nor are they counted"
         )
-        told = [event.type for event in view.events(row.shard)]
-        hold(told == ["retained", "retained"], "the log tells of the base as it is then")
+        types = [event.type for event in view.events(row.shard)]
+        hold(types == ["retained", "retained"], "the log tells of the base as it is then")
         if view is not store:
             view.close()

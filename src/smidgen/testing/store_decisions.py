@@ -41,7 +41,7 @@ def new_feedback(place: int, **changes: Any) -> NewFeedback:
 
 
 def in_batch(store: Store, command: Callable[[], Any]) -> Any:
-    """One command, committed."""
+    """Run a command in a batch and commit it."""
     store.begin()
     store.savepoint()
     answer = command()
@@ -74,11 +74,11 @@ def answers_named_questions(store: Store, shard: int, batch: Callable[[Store, Ca
         (4, None, 1.0),
         (1, 0.5, 4.0),
     ]  # decision, measure, position
-    told = [
+    feedback = [
         NewFeedback(asked[n].decision, 100.0 + n, asked[n].key, b"", measure, position, b"")
         for n, measure, position in figures
     ]
-    batch(store, lambda: store.write_feedback(shard, told))  # events 8 … 11, versions 1 … 4
+    batch(store, lambda: store.write_feedback(shard, feedback))  # events 8 … 11, versions 1 … 4
     batch(
         store, lambda: store.write_feedback(shard, [NewFeedback(asked[5].decision, 2e6, "a", b"", None, None, b"")])
     )  # late
@@ -215,7 +215,7 @@ def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
     in_batch(
         store, lambda: store.write_decisions(row.shard, [new_decision(1400 + n, expires_at=50.0) for n in range(4)])
     )
-    told = [
+    feedback = [
         new_feedback(1400, at=50.0),
         new_feedback(1400, at=60.0),
         new_feedback(1400, hash=b"other"),
@@ -224,7 +224,7 @@ def feedback_counts_once(make: Callable[[], Store], store: Store) -> None:
         new_feedback(1409),
         new_feedback(1402, at=1.0, measure=0.5, position=3.0),
     ]
-    verdicts = in_batch(store, lambda: store.write_feedback(row.shard, told))
+    verdicts = in_batch(store, lambda: store.write_feedback(row.shard, feedback))
     statuses = [verdict.status for verdict in verdicts]
     hold(statuses[0] == "learnt", "feedback up to the end of the window is learnt")
     hold(statuses[1] == "duplicate", "the same feedback again is a duplicate, in one batch and after the window too")
@@ -273,10 +273,10 @@ def the_fold_is_in_order(make: Callable[[], Store], store: Store) -> None:
     first = steps[0][1]
     hold(first is not None and first.body == b"asked 1502", "each step has its decision")
     hold(
-        [told.seq for told, _ in store.changes(row.shard, 6)] == [7, 8],
+        [event.seq for event, _ in store.changes(row.shard, 6)] == [7, 8],
         "what was learnt can be asked for after an event",
     )
-    hold([told.seq for told, _ in store.changes(row.shard, 6, "a")] == [7], "what was learnt can be asked for by key")
+    hold([event.seq for event, _ in store.changes(row.shard, 6, "a")] == [7], "what was learnt can be asked for by key")
 
 
 def states_are_kept(make: Callable[[], Store], store: Store) -> None:
@@ -340,9 +340,9 @@ def events_of_operators_are_signed(make: Callable[[], Store], store: Store) -> N
 
     in_batch(store, write)
     bodies = [event.body for event in store.events(row.shard)][-4:]
-    told = [None if body is None else msgspec.msgpack.decode(body) for body in bodies]
+    fields = [None if body is None else msgspec.msgpack.decode(body) for body in bodies]
     by = {"token_id": "0badcafe"}
-    hold(told == [{"changes": {"a": 1}} | by, by, None, None], "an event of an operator names the token")
+    hold(fields == [{"changes": {"a": 1}} | by, by, None, None], "an event of an operator names the token")
     hold(Chain().check_all(store.events(row.shard)) is None, "the chain holds over the token's id")
 
 

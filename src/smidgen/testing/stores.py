@@ -24,8 +24,8 @@ def models_are_kept(make: Callable[[], Store], store: Store) -> None:
     hold(list(found).index("kept a") < list(found).index("kept b"), "models come in the order of their making")
     hold(first.shard != second.shard, "every model has a shard of its own")
     in_batch(store, lambda: store.archive(first.id, 9.0))
-    told = {row.name: row.archived_at for row in store.models()}
-    hold((told["kept a"], told["kept b"]) == (9.0, None), "archiving notes the time, of that model only")
+    archived = {row.name: row.archived_at for row in store.models()}
+    hold((archived["kept a"], archived["kept b"]) == (9.0, None), "archiving notes the time, of that model only")
     hold(store.counts(10**9) is None, "the counts of a shard that is not there are None")
 
 
@@ -104,8 +104,8 @@ def a_command_is_undone_alone(make: Callable[[], Store], store: Store) -> None:
     hold(store.find_request(row.shard, "r2") is None, "the request's id of an undone command is free again")
     hold(not list(store.states(row.shard, "ann")), "a key's state of an undone command is undone")
     counts = store.counts(row.shard)
-    told = counts is not None and (counts.seq, counts.decisions, counts.version, counts.number) == (3, 2, 0, 3)
-    hold(told, "the counts are as if the undone command had never been")
+    restored = counts is not None and (counts.seq, counts.decisions, counts.version, counts.number) == (3, 2, 0, 3)
+    hold(restored, "the counts are as if the undone command had never been")
     hold(Chain().check_all(store.events(row.shard)) is None, "the chain holds over an undone command")
 
 
@@ -303,8 +303,8 @@ def a_slot_has_one_owner(make: Callable[[], Store], store: Store) -> None:
         second = other.lease("b", 60.0, row.shard).get(row.shard, 0)
         hold(second > first, "a new owner has a higher epoch")
         hold(not store.publish(row.shard, None, 1, b"of the old one", first), "who owned it before is fenced off")
-        told = in_batch(store, lambda: store.publish(row.shard, "k", 1, b"of the old one", first))
-        hold(told is False, "for a key too")
+        published = in_batch(store, lambda: store.publish(row.shard, "k", 1, b"of the old one", first))
+        hold(published is False, "for a key too")
         kept = [next(iter(store.states(row.shard, key))).content for key in (None, "k")]
         hold(kept == [b"of its owner"] * 2, "and what it would have published is not kept")
         hold(other.publish(row.shard, None, 1, b"of the new one", second), "the new owner publishes")

@@ -99,8 +99,8 @@ def _alike(verbs: Learner, played: Learner, decisions: list[Decision], history: 
     ).columns
     for column in ("action", "greedy", "explored", "propensity"):
         if column in history.columns and column in expected:
-            told = [list(history.columns[column]), list(expected[column])]
-            hold(told[0] == told[1], f"the history's column {column!r} is not what the decisions say")
+            columns = [list(history.columns[column]), list(expected[column])]
+            hold(columns[0] == columns[1], f"the history's column {column!r} is not what the decisions say")
 
 
 def _answered(case: Case, learner: Any) -> Iterator[tuple[Any, list[Any], Heard]]:
@@ -153,9 +153,9 @@ def a_pipeline_is_the_bare_learner_on_the_same_rows(case: Case) -> None:
             ours, theirs = pipeline.decide(record), bare.decide(rows)
             _same_decision(ours, theirs, scale)
             if case.form.may_learn(bare, theirs):
-                told = case.form.feedback(bare, theirs, 0)
-                pipeline.learn(ours, told)
-                bare.learn(theirs, told)
+                feedback = case.form.feedback(bare, theirs, 0)
+                pipeline.learn(ours, feedback)
+                bare.learn(theirs, feedback)
             _same_state(pipeline, bare, f"learn moves it elsewhere on records than on their rows (scale={scale})")
         for seed, record in enumerate(_records(case, 42, RECORD_ROUNDS)):
             rows = pipeline.context_within(record)
@@ -180,10 +180,10 @@ def late_answers_on_records_are_those_on_their_rows(case: Case) -> None:
     rows = [pipeline.context_within(record) for record in records]
     pairs = [(pipeline.decide(record), bare.decide(row)) for record, row in zip(records, rows, strict=True)]
     pairs = [pair for pair in reversed(pairs) if case.form.may_learn(bare, pair[1])]
-    told = [case.form.feedback(bare, theirs, 1) for _, theirs in pairs]
-    for (ours, _), feedback in zip(pairs, told, strict=True):
+    answers = [case.form.feedback(bare, theirs, 1) for _, theirs in pairs]
+    for (ours, _), feedback in zip(pairs, answers, strict=True):
         pipeline.learn(Decision.from_json(ours.to_json()), feedback)
-    bare.learn_many([theirs for _, theirs in pairs], told)
+    bare.learn_many([theirs for _, theirs in pairs], answers)
     _same_state(pipeline, bare, "late answers move it elsewhere on records than on their rows")
 
 

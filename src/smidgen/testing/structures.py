@@ -105,7 +105,7 @@ def argmax_is_the_best(it: Specimen) -> None:
 
 
 def what_it_is_given_stays_as_it_was(it: Specimen) -> None:
-    """Nothing that is asked of it changes it, or the objects."""
+    """No method changes the structure or its objects."""
     before, objects = _picture(it.given), picture(list(it.objects))
     for w in it.weights()[:3]:
         it.known.present(w)
@@ -119,13 +119,13 @@ def what_it_is_given_stays_as_it_was(it: Specimen) -> None:
 def present_is_argmax_with_scores(it: Specimen) -> None:
     """`present` gives the argmax; scores, if there are any, are finite numbers."""
     for w in it.weights():
-        action, told = it.known.present(w)
+        action, given = it.known.present(w)
         hold(same(action, it.known.argmax(w)), f"present gives {action!r}, and argmax {it.known.argmax(w)!r}")
         scores = it.known.scores(w)
-        hold((told is None) == (scores is None), "present gives scores where scores has none, or the other way round")
-        if told is None or scores is None:
+        hold((given is None) == (scores is None), "present gives scores where scores has none, or the other way round")
+        if given is None or scores is None:
             continue
-        hold(np.array_equal(told, scores), "present gives other scores than scores does")
+        hold(np.array_equal(given, scores), "present gives other scores than scores does")
         shown = np.asarray(scores)
         hold(
             shown.ndim == 1 and shown.dtype.kind == "f", f"the scores have shape {shown.shape} and dtype {shown.dtype}"
@@ -171,7 +171,7 @@ def difference_is_that_of_phi(it: Specimen) -> None:
 
 
 def other_dimensions_are_refused(it: Specimen) -> None:
-    """Where it knows its dimension, a learner of another one is refused."""
+    """A structure that knows its dimension refuses a learner of another one."""
     it.known.check_dim(it.dim)
     if it.known.dim is not None:
         refused("a learner of another dimension", it.known.check_dim, it.dim + 1)
@@ -208,7 +208,7 @@ def a_record_brings_it_back(it: Specimen) -> None:
 
 
 def scaling_scales(it: Specimen) -> None:
-    """Where it tells how long its rows are, half the features are half as long, and so is phi."""
+    """If a structure states the length of its rows, half the features have half the length, and so has phi."""
     length = it.known.longest()
     hold(np.isfinite(length) and length >= 0.0, f"longest() is {length}")
     if length == 0.0:

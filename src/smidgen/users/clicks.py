@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.users import write_clicks
+from smidgen._core import users
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Clicks, from_clicks
@@ -87,7 +87,7 @@ class ClickUser:
         shown, labels = context.check(action), self._labels(context)
         self.grades(labels, shown[: self.depth])
         clicked = np.empty(len(shown), np.int64)
-        count = write_clicks(self.compiled_user(), shown, labels, self._rng, clicked)
+        count = users.write_clicks(self.compiled_user(), shown, labels, self._rng, clicked)
         return [int(document) for document in clicked[:count]]
 
     def grades(self, labels: Any, seen: Any) -> IntArray:

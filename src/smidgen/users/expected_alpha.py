@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.users import random_mass, write_expected
+from smidgen._core import users
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
 from smidgen.users.base import EXPECTED, CompiledUser
@@ -64,7 +64,7 @@ class ExpectedAlpha:
         if isinstance(context, Ranking):
             shown, scores = context.check(action), context.scores(self.w_star)
             better = np.empty(len(shown), np.int64)
-            write_expected(scores, shown, context.discounts, self.compiled_user(), self._rng, better)
+            users.write_expected(scores, shown, context.discounts, self.compiled_user(), self._rng, better)
             return better
         answer = self.strict(context, action)
         others = [self._random_object(context) for _ in range(self._randoms)]
@@ -78,7 +78,7 @@ class ExpectedAlpha:
             gain(answer),
             float(np.mean([gain(y) for y in others])),
         )
-        if self._rng.random() < random_mass(target, strict, random):
+        if self._rng.random() < users.random_mass(target, strict, random):
             return others[self._rng.integers(self._randoms)]
         return answer
 

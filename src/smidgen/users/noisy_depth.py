@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.users import write_noisy
+from smidgen._core import users
 from smidgen.decision import IntArray
 from smidgen.users.base import NOISY, CompiledUser, Labels
 
@@ -47,5 +47,5 @@ class NoisyDepth:
         labels = self._labels(context)
         shown = context.check(action)
         better: IntArray = np.empty(len(shown), np.int64)
-        write_noisy(labels, shown, self.depth, context.top, better)
+        users.write_noisy(labels, shown, self.depth, context.top, better)
         return better

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.users import enough, write_strict
+from smidgen._core import users
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.structures import Choice, Ranking
@@ -66,7 +66,7 @@ class StrictAlpha:
             shown = context.check(action)
             scores = context.scores(self.w_star)
             better = np.empty(len(shown), np.int64)
-            write_strict(scores, shown, context.discounts, self.alpha, better)
+            users.write_strict(scores, shown, context.discounts, self.alpha, better)
             return better
         if isinstance(context, Choice):
             candidates: Any = np.flatnonzero(context.available)
@@ -81,7 +81,7 @@ class StrictAlpha:
         best = utilities.max()
         if before >= best:
             return action
-        useful = np.flatnonzero(utilities >= enough(float(before), float(best), self.alpha))
+        useful = np.flatnonzero(utilities >= users.enough(float(before), float(best), self.alpha))
         choice = candidates[useful[np.argmin(utilities[useful])]]
         return int(choice) if isinstance(context, Choice) else choice
 

@@ -19,14 +19,14 @@ COLLEAGUES: dict[str, tuple[str, str, Style]] = {
 
 
 class ColleagueBody(Message):
-    """Who answers the next message."""
+    """Name of the colleague who answers the next message."""
 
     who: Literal["tara", "walt", "freya", "pim"]
     number: Annotated[int, Meta(ge=0, le=1 << 40)]
 
 
 def edited(who: str, number: int) -> str:
-    """What a colleague makes of any draft for the message of this number: the reply in his own style."""
+    """The reply of a colleague, in their own style, to any draft for the message of this number."""
     return written(letter(number), COLLEAGUES[who][2])
 
 

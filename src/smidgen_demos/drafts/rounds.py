@@ -42,9 +42,9 @@ def next_letter(engine: Engine, name: str) -> dict[str, Any]:
 
 
 def learnt(engine: Engine, name: str) -> dict[str, Any]:
-    """What the edits say so far."""
+    """Traits that were learnt from the edits so far."""
     if name not in engine.models:
         return {"model": name, "learnt": 0, "taste": [], "traits": []}
-    told = taste_of(engine, engine.locked_model(name), None)
-    traits = [{"name": t.name, "shown": t.shown, "wanted": t.wanted, "edits": t.edits} for t in told.traits]
-    return {"model": name, "learnt": engine.model(name).version, "taste": told.taste, "traits": traits}
+    taste = taste_of(engine, engine.locked_model(name), None)
+    traits = [{"name": t.name, "shown": t.shown, "wanted": t.wanted, "edits": t.edits} for t in taste.traits]
+    return {"model": name, "learnt": engine.model(name).version, "taste": taste.taste, "traits": traits}

@@ -1,4 +1,4 @@
-"""One answer in many styles: how a reply greets, thanks, answers, offers and ends."""
+"""A reply in many styles: greeting, thanks, answer, offer and closing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWERS = ("short", "plain", "long", "hedged", "points")
 
 
 class Style(NamedTuple):
-    """How to write: a key into each of the tables above."""
+    """A writing style: a key into each of the tables above."""
 
     greeting: str = "hello"
     courtesy: str = "warm"

@@ -46,7 +46,7 @@ class Query(NamedTuple):
 
 
 def compare(run: int, index: Index) -> dict[str, Any]:
-    """One run: after every twenty users, how well each learner ranks questions that it has not seen.
+    """One run: after every twenty users, how well each learner ranks unseen queries.
 
     The figure is nDCG over the places that are shown (Järvelin and Kekäläinen, 2002), by the visitors' grades, of the
     list without chance. ``ceiling`` is that of somebody who knows the taste.
@@ -83,7 +83,7 @@ def _learner(feedback: str, seed: int) -> Learner:
 
 
 def _people(part: list[Query], feedback: str, seed: int) -> PositionBased:
-    """They click; a learner of better rankings hears the ranking that the clicks stand for."""
+    """Simulated users who click. A learner of preferred rankings receives the ranking that the clicks imply."""
     labels = [query.grades for query in part]
     return PositionBased(labels=labels, read=READ, click=CLICK, feedback=str(feedback), seed=seed)
 

@@ -1,4 +1,4 @@
-"""What is searched: the docstrings of Python's standard library on this machine.
+"""The searched documents: docstrings of Python's standard library on this machine.
 
 Modules written in Python are parsed, never run. A few that are compiled into the interpreter have no source; their
 docstrings are read from the modules themselves.
@@ -119,7 +119,7 @@ def split_docstring(raw: str) -> tuple[str, str, str]:
 
 
 def is_private(name: str) -> bool:
-    """Whether any part of the name says that it is not for everybody; ``__init__`` and its like are public."""
+    """True if any part of the name is private. Names such as ``__init__`` are public."""
     return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))
 
 
@@ -196,7 +196,7 @@ def _imported(tree: ast.Module) -> set[str]:
 
 
 def _of_compiled(module: str, name: str) -> Iterator[Document]:
-    """What a module of the interpreter says of itself."""
+    """Documents of a compiled module."""
     if module not in sys.builtin_module_names and module not in sys.stdlib_module_names:
         return
     try:
@@ -227,5 +227,5 @@ def _told_arguments(value: Any) -> str:
 
 
 def _document(name: str, kind: Kind, signature: str, raw: str) -> Document:
-    told, summary, text = split_docstring(raw)
-    return Document(name, kind, signature or told, summary, text)
+    signature_line, summary, text = split_docstring(raw)
+    return Document(name, kind, signature or signature_line, summary, text)

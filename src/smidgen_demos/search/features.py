@@ -1,4 +1,4 @@
-"""What the model sees of a candidate: fourteen numbers between 0 and 1, each with a name that people understand."""
+"""Features of a candidate: fourteen numbers between 0 and 1, with readable names."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def features(index: Index, found: Found) -> FloatArray:
 
 
 def _name(document: Document, asked: str) -> tuple[bool, bool]:
-    """Whether the name, or its last part, is what was asked for, and whether it begins so."""
+    """Two flags: the name (or its last part) equals the query; it begins with the query."""
     whole = _plain(document.name)
     last = _plain(document.name.rpartition(".")[2])
     return asked in (whole, last), last.startswith(asked) or whole.startswith(asked)

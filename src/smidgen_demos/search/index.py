@@ -23,7 +23,7 @@ GATHERING = (2.0, 1.0, 0.5)
 
 
 class Field:
-    """One field of all documents.
+    """A field of all documents.
 
     The score of a document for a query is Σ idf(t) · tf · (k₁ + 1) / (tf + k₁ (1 − b + b · length / mean length)) over
     the query's words t, with idf(t) = ln(1 + (N − n + ½) / (n + ½)) for a word in n of N documents.
@@ -51,7 +51,7 @@ class Field:
         return word in self._postings
 
     def idf(self, word: str) -> float:
-        """How much a word tells: rare ones more."""
+        """Inverse document frequency: the weight of a word; rare words weigh more."""
         n = len(self._postings.get(word, ()))
         return math.log(1 + (self.size - n + 0.5) / (n + 0.5))
 
@@ -69,7 +69,7 @@ class Field:
         return out
 
     def best_possible(self, query: Sequence[str]) -> float:
-        """What no score can reach."""
+        """Upper bound of the scores."""
         return sum(self.idf(word) for word in query) * (K1 + 1)
 
     def beginning_with(self, start: str) -> list[str]:

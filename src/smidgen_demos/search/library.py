@@ -22,5 +22,5 @@ def library() -> Index:
 
 
 async def with_library(work: Callable[[Index], T]) -> T:
-    """Do something with the index, aside; waits for the reading if it is not done."""
+    """Run a function on the index in the background. Waits until the index is loaded."""
     return await asyncio.get_running_loop().run_in_executor(_reader, lambda: work(library()))

@@ -1,4 +1,4 @@
-"""Whether the ranking gets better: means over the latest clicks, from the first click on."""
+"""Quality of the ranking over time: means over the latest clicks, from the first click on."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from smidgen_demos.search.visitors import TASTE, VisitorsBody, visit, visitor
 
 
 class QueryBody(Message):
-    """What is looked for."""
+    """A search query."""
 
     q: Annotated[str, Meta(max_length=200)]
 
@@ -70,7 +70,7 @@ async def simulate(request: Request) -> Response:
 
 
 async def side_by_side(request: Request) -> Response:
-    """POST /demo/search/compare: users who only look at the top, played aside with two learners."""
+    """POST /demo/search/compare: simulate users who look only at the top, with two learners, in the background."""
     await DEMO.admitted(request, makes=False)
     body = await json_body(request, CompareBody)
     return uncached(await with_library(partial(compare, body.run)))

@@ -62,7 +62,7 @@ def decide(engine: Engine, name: str, asked: Search) -> dict[str, Any]:
 
 
 def scales(engine: Engine, name: str) -> bool:
-    """Whether the model's learner brings each feature to [0, 1] over the candidates of a query."""
+    """True if the model's learner scales each feature to [0, 1] over the candidates of a query."""
     return bool(engine.model(name).blueprint.settings.get("normalize"))
 
 
@@ -76,6 +76,6 @@ def shown(asked: Search, reply: dict[str, Any], *, scaled: bool) -> list[dict[st
     out = []
     for id, score in zip(reply["ranking"][:SHOWN], reply["scores"][:SHOWN], strict=True):
         document = asked.documents[place[id]]
-        told = {"name": id, "kind": document.kind, "signature": document.signature, "summary": document.summary}
-        out.append({**told, "text": document.text, "score": score, "features": rows[place[id]].tolist()})
+        shown = {"name": id, "kind": document.kind, "signature": document.signature, "summary": document.summary}
+        out.append({**shown, "text": document.text, "score": score, "features": rows[place[id]].tolist()})
     return out

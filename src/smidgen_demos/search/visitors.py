@@ -43,7 +43,7 @@ FEWEST = 5
 
 
 class VisitorsBody(Message):
-    """How many simulated visitors come."""
+    """Number of simulated visitors."""
 
     users: Annotated[int, Meta(ge=1, le=50)] = 10
 

@@ -8,9 +8,9 @@ from scipy import sparse
 
 from smidgen import Confidit
 from smidgen._core.confidit import row_scales
+from smidgen._core.rows import write_unit_row
 from smidgen.errors import InvalidFeatures, InvalidFeedback
 from smidgen.features import as_stream
-from smidgen.features.row import write_unit_row
 from smidgen.learners.label.base import Classes
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from smidgen import cli
+
 #: Arguments, exit status, parts of the message. DATA is a data folder with a model called banner.
 CASES: dict[str, tuple[list[str], int, tuple[str, ...]]] = {
     "unknown command": (["modls"], 2, ("'modls'", "Did you mean 'models'?")),
@@ -58,7 +60,24 @@ def run(arguments: list[str], data: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_errors_name_the_value_and_a_fix(case: str, data: Path) -> None:
+def test_errors_name_the_value_and_a_fix(
+    case: str, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, status, parts = CASES[case]
+    monkeypatch.setattr("sys.argv", ["smidgen", *arguments])
+    monkeypatch.setenv("SMIDGEN_STORE", str(data))
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 200)
+    with pytest.raises(SystemExit) as ended:
+        cli.run()
+    code = ended.value.code
+    text = f"{code}\n" if isinstance(code, str) else ""  # Python prints a text and exits with 1
+    found = capsys.readouterr().err + text
+    assert (1 if text else code) == status, found
+    assert all(part in found for part in parts), found
+
+
+@pytest.mark.parametrize("case", ["unknown command", "unknown model"])
+def test_a_process_exits_with_the_status_and_no_traceback(case: str, data: Path) -> None:
     arguments, status, parts = CASES[case]
     done = run(arguments, data)
     assert done.returncode == status, done.stdout + done.stderr

@@ -55,7 +55,10 @@ def whole_life(folder: Path, clock: Clock, people: tuple[str, ...] = PEOPLE) -> 
         engine.retract(wrong)
     ask(engine, "cy")
     engine.forget("songs", "cy")
-    amend(engine, "songs", explore=0.2)
+    amend(engine, "songs", holdout={"share": 1.0, "salt": "s"})
+    for key in people:
+        engine.feedback(ask(engine, key), told(reward=0.2))
+    amend(engine, "songs", holdout=None, explore=0.2)
     version = engine.models["songs"].version
     engine.feedback(ask(engine, people[-1]), told(reward=0.3))
     engine.roll_back("songs", version)

@@ -12,7 +12,7 @@ import pytest
 from service.bodies import model, request, told
 from service.memory import CommittedTables, MemoryStore
 from smidgen.service.engine.engine import Engine
-from smidgen.service.errors import Impossible
+from smidgen.service.errors import Conflict, Impossible
 from smidgen.service.schemas import AmendBody, CopyBody
 
 CHOOSE = {"loop": "choose", "feedback": "reward"}
@@ -156,3 +156,42 @@ def test_shares_of_a_challenger_by_unit() -> None:
         if "holdout" not in reply:
             assert (reply["model"] == "c") is is_member("s:challenger", unit, 0.5)
     assert set(models.values()) == {"m", "c"}
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("body", [CHOOSE, RANK, LABEL], ids=lambda body: body["loop"])
+def test_a_batch_is_its_requests_one_by_one(body: dict[str, Any], keyed: bool) -> None:
+    held = {"holdout": {"share": 0.4, "salt": "s", "policy": "first"}, "keyed": keyed}
+    one, two = (opened(body | held)[0] for _ in range(2))
+    asked = [ask(body, **{"key" if keyed else "unit": f"u{i % 9}"}) for i in range(40)]
+    alone = [one.decide("m", each) for each in asked]
+    together = two.decide_all("m", asked)
+    strip = [{name: value for name, value in each.items() if name != "decision"} for each in (*alone, *together)]
+    assert strip[:40] == strip[40:]
+    assert 0 < sum("holdout" in each for each in together) < 40
+
+
+def test_the_share_grows_and_members_stay() -> None:
+    engine, _, _ = opened(CHOOSE | {"holdout": {"share": 0.2}})
+    units = [f"u{i}" for i in range(60)]
+    members = {unit for unit in units if "holdout" in engine.decide("m", ask(CHOOSE, unit=unit))}
+    engine.amend("m", msgspec.convert({"holdout": {"share": 0.6}}, AmendBody))
+    assert members < {unit for unit in units if "holdout" in engine.decide("m", ask(CHOOSE, unit=unit))}
+    for salt in ("another", "x"):
+        with pytest.raises(Impossible, match="salt differs"):
+            engine.amend("m", msgspec.convert({"holdout": {"share": 0.6, "salt": salt}}, AmendBody))
+    with pytest.raises(msgspec.ValidationError):
+        model(CHOOSE | {"holdout": {"share": 1.5}})
+
+
+def test_other_feedback_on_a_held_out_decision_is_a_conflict() -> None:
+    engine, _, clock = opened(CHOOSE | {"holdout": {"share": 1.0}})
+    made = engine.decide("m", ask(CHOOSE, unit="u"))["decision"]
+    engine.feedback(made, told(reward=1.0))
+    with pytest.raises(Conflict):
+        engine.feedback(made, told(reward=0.5))
+    with pytest.raises(Conflict):
+        engine.retract(made)
+    late = engine.decide("m", ask(CHOOSE, unit="u"))["decision"]
+    clock[0] += 1e6
+    assert engine.feedback(late, told(reward=1.0)).status == "late"

@@ -18,7 +18,7 @@ from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
 from smidgen.service.engine.log_sources import NdjsonSource
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import ExamplesBody
+from smidgen.service.schemas import CopyBody, ExamplesBody
 
 TAUGHT = ("rank", "second", "choose", "label", "banditron", "arow", "filter", "full", "hashed", "ogd", "keyed")
 RECORDS: dict[str, dict[str, Any]] = {
@@ -123,6 +123,20 @@ def test_a_call_is_taught_once() -> None:
     with pytest.raises(SmidgenError) as caught:
         engine.teach("label", examples({"id": "once", "examples": [example("label", rng)]}))
     assert caught.value.status == 409
+
+
+def test_a_call_stays_known_when_a_copy_forgets_its_key() -> None:
+    engine, rng = Engine(MemoryStore(CommittedTables())), random.Random(3)
+    engine.create("users", model(RECORDS["users"]))
+    body = {"id": "once", "examples": [example("users", rng)]}
+    first = engine.teach("users", examples(body))
+    engine.copy("users", CopyBody(to="copy", learnt=False))
+    engine.teach("copy", examples(body))
+    engine.forget("copy", "user1")
+    known = bytes_of(engine, "users")
+    assert engine.teach("users", examples(body)) == first
+    assert bytes_of(engine, "users") == known
+    assert engine.teach("copy", examples(body)).model_version == 3, "the copy has forgotten the call"
 
 
 def test_one_bad_example_refuses_all() -> None:

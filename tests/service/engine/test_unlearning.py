@@ -237,11 +237,12 @@ def family(world: World) -> None:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
 def test_others_are_as_if_the_person_had_never_been(tmp_path: Path, kind: str, seed: int) -> None:
     world = World(tmp_path / "data", seed, CROWDED if kind == "crowded" else MODELS)
-    for _ in range(300 if kind == "alone" else 200):
+    long = seed > 0  # by night
+    for _ in range((300 if kind == "alone" else 200) if long else 120):
         world.step()
     if kind != "alone":
         family(world)
-    for _ in range(0 if kind == "alone" else 150):
+    for _ in range(0 if kind == "alone" else 150 if long else 90):
         world.step()
     if kind == "promoted twice":
         world.engine.promote("rival")

@@ -21,7 +21,7 @@ from smidgen.testing import check_store
 
 #: What happens in the normal tests; the nightly ones draw from the same.
 SOME = Counter(
-    end_connections=6, tear=5, kill_worker=4, kill_owner=2, stop_database=2, cut=2, pause_owner=1, kill_machine=1
+    end_connections=3, tear=2, kill_worker=2, kill_owner=1, stop_database=1, cut=1, pause_owner=1, kill_machine=1
 )
 
 
@@ -52,7 +52,7 @@ def played(cluster: Cluster, seed: int, faults: list[str]) -> Mayhem:
 def test_some_of_everything(own: Cluster) -> None:
     play = played(own, 1, list(SOME.elements()))
     assert play.faults == SOME
-    assert sum(play.faults.values()) >= 20
+    assert set(play.faults) == set(Mayhem.FAULTS)
     assert play.longest_ownerless < 10 * LEASE_S  # how soon it is on an idle machine is told in the guide
 
 

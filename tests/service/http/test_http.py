@@ -209,7 +209,7 @@ def test_health_metrics_and_the_document(call: Caller) -> None:
     call.put("/v1/models/m", MODELS["rank"])
     assert call.get("/healthz").json()["status"] == "ok"
     assert call.get("/readyz").json().items() >= {"status": "ready", "models": 1}.items()
-    assert 'smidgen_model_decisions{model="m"} 0' in call.get("/metrics").text
+    assert 'smidgen_model_decisions_total{model="m"} 0' in call.get("/metrics").text
     document = call.get("/openapi.json").json()
     assert document["openapi"].startswith("3.1")
     served = {

@@ -13,6 +13,7 @@ import pytest
 
 from service.asgi import Caller
 from service.live import Live
+from smidgen.service.http.metrics import Metrics
 from smidgen.service.http.telemetry import MOST_ID, JsonFormatter, RequestObserver, TextFormatter, request_id
 
 MODEL = {"loop": "choose"}
@@ -85,8 +86,8 @@ def test_the_longest_id_is_kept_in_a_batch(tmp_path: Path) -> None:
 
 def test_text_lines_cannot_be_forged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "smidgen.access"):
-        RequestObserver(access_log=True).finish("unmatched", "GET", "/a\nb\x1b", 404, 0.5)
-        RequestObserver().finish("unmatched", "GET", "/silent", 404, 0.5)
+        RequestObserver(Metrics(), access_log=True).finish("unmatched", "GET", "/a\nb\x1b", 404, 0.5)
+        RequestObserver(Metrics()).finish("unmatched", "GET", "/silent", 404, 0.5)
     (record,) = caplog.records
     line = TextFormatter().format(record)
     assert re.match(r"\S+Z info GET /a\\nb\\x1b 404 method=GET route=unmatched", line)

@@ -249,7 +249,9 @@ def test_the_story_says_what_spoke_for_the_answer(call: Caller, name: str) -> No
     call.put(f"/v1/models/{name}", BODIES[name])
     for _ in range(4):
         made = _round(call, name)
-    found = call.get(f"/v1/decisions/{made['decision']}").json()["contributions"]
+    story = call.get(f"/v1/decisions/{made['decision']}").json()
+    assert story["contributions"]["version"] == 3
+    found = story["contributions_now"]
     assert found["version"] == 4
     assert all(isinstance(item, str) and value != 0.0 for item, value in found["items"])
     assert found["items"]

@@ -299,7 +299,9 @@ def test_every_answer_forbids_guessing_and_keeping(tmp_path: Path) -> None:
             path = re.sub(r"{[^}]*}", "m", route.path)
             page = path in ("/", "/docs") or path.startswith(("/ui/", "/demo/"))
             for method in sorted({*(route.methods or ()), "BREW"}):
-                for headers in ({}, {"content-type": "application/json"}, {"host": "evil.example"}, {"host": "[::1]x"}):
+                # Hosts are refused before there is a method or a route.
+                hosts = ({"host": "evil.example"}, {"host": "[::1]x"}) if method == "BREW" else ()
+                for headers in ({}, {"content-type": "application/json"}, *hosts):
                     answer = call(method, path, headers=headers, content=b"{}" if headers else b"")
                     assert answer.headers["x-content-type-options"] == "nosniff", (method, path, headers)
                     kept = answer.headers["cache-control"]

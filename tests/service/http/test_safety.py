@@ -152,7 +152,7 @@ class TestTokens:
         assert code(call.get("/metrics")) == (401, "not_allowed")
         assert 'model="other"' in call.get("/metrics", **bearing(wide)).text
         seen = call.get("/metrics", **bearing(narrow)).text
-        assert 'smidgen_model_decisions{model="m"}' in seen
+        assert 'smidgen_model_decisions_total{model="m"}' in seen
         assert "other" not in seen
 
     def test_every_path_below_v1_and_ui_needs_one(self, call: Caller) -> None:

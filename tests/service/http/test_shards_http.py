@@ -92,7 +92,7 @@ def test_decisions_and_feedback(call: Caller) -> None:
     assert call.post(f"/v1/decisions/{late['decision']}/shown", {}).json() == {"status": "shown"}
     story = call.get(f"/v1/decisions/{batch[0]['decision']}").json()
     assert (story["model"], story["shown"]["shard"], story["learnt_version"]) == ("shop", 3, 2)
-    assert story["contributions"]["version"] == 3
+    assert story["contributions_now"]["version"] == 3
     back = call.post(f"/v1/decisions/{batch[0]['decision']}:retract", None).json()
     assert back == {"model_version": 4, "shard": 3}
     told = call.get("/v1/models/shop").json()
@@ -218,7 +218,7 @@ def test_what_people_see(call: Caller, clock: Clock) -> None:
         assert call.get(f"/v1/models/shop/weights?key={key}").json()["model_version"] >= 8
     assert call.get("/ui/models/shop/names.json").json()["names"]
     assert call.get("/v1/models/shop/weights?key=nobody").status_code == 404
-    assert 'smidgen_model_decisions{model="shop"} 80' in call.get("/metrics").text
+    assert 'smidgen_model_decisions_total{model="shop"} 80' in call.get("/metrics").text
     assert "shop/" not in call.get("/metrics").text
     quality = call.get("/v1/models/shop").json()["quality"]
     assert (quality["of"], quality["value"]) == (80, 0.5)

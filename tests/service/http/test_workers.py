@@ -224,7 +224,7 @@ def test_everybody_says_who_he_is(fleet: Fleet, lines: list[Line]) -> None:
     text = lines[0]("GET", "/metrics").body
     for worker in (0, 1):
         assert f'smidgen_commits_total{{worker="{worker}"}}' in text
-        assert f'smidgen_slots_owned{{worker="{worker}"}}' in text
+        assert f'smidgen_shards_owned{{worker="{worker}"}}' in text
     assert "smidgen_workers 2" in text
     assert lines[0]("GET", "/healthz").status == 200
 

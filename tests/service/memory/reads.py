@@ -171,6 +171,10 @@ class MemoryReader(MemoryCheckpointReader):
         with self._lock:
             return next((token for token in self._tables.tokens.values() if token.hash == hash), None)
 
+    def stored_bytes(self) -> int:
+        """Nothing is on a disk."""
+        return 0
+
     def close(self) -> None:
         """Nothing is open."""
         return
@@ -262,6 +266,11 @@ def _lately(tables: Tables, shard: int, *, limit: int, now: float = math.inf) ->
     return _outcomes(tables, [row for row in rows[: 5 * limit] if row.shown and not row.holdout][:limit])
 
 
+def _all_lately(tables: Tables, shard: int, *, limit: int, now: float = math.inf) -> list[tuple[Any, ...]]:
+    rows = sorted((row for row in _of(tables, shard) if row.expires_at < now), key=lambda row: -row.seq)
+    return _outcomes(tables, [row for row in rows[: 5 * limit] if row.shown][:limit])
+
+
 def _answers(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
     return _outcomes(tables, [row for _, _, row in reversed(_learnt(tables, shard, 0)) if row.beside is None][:limit])
 
@@ -314,6 +323,8 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "tally": _tally,
     "lately": _lately,
     "ended": _lately,
+    "lately_all": _all_lately,
+    "ended_all": _all_lately,
     "answers": _answers,
     "pairs": _pairs,
     "groups": _groups,

@@ -17,6 +17,7 @@ from service.bodies import Clock, request, told
 from service.live import Live
 from service.scenarios import COACTIVE, REWARD, World, best, items, rewarded, rows
 from smidgen.cli import app
+from smidgen.service.engine.description import quality
 from smidgen.service.errors import Impossible
 from smidgen.service.monitoring import breakdown, checks_learning
 from smidgen.service.monitoring.breakdown import by_candidate, by_segment, names_of
@@ -195,3 +196,36 @@ def test_a_retracted_answer_does_not_count() -> None:
         world.engine.feedback(each["decision"], told(reward=1.0))
     world.engine.retract(made[0]["decision"])
     assert sum(row.reward.n for row in candidates(world).candidates) == 2
+
+
+def test_a_holdout_gives_segments_their_lift_and_counts_only_when_asked() -> None:
+    """The device that learns has a lift; the holdout's decisions are in no figure of the model's."""
+    rng = random.Random(2)
+    world = World(
+        {**REWARD, "holdout": {"share": 0.4, "policy": "first", "salt": "s"}},
+        lambda rng, i: {**items(rng, i), "unit": f"u{i % 200}"},
+        lambda asked, reply, _, __: {"reward": float(rng.random() < (0.9 if reply["choice"] != "a" else 0.1))},
+    ).play(600)
+    model, store, now = world.engine.model("m"), world.engine.store, world.clock.now
+    mine, both = (by_candidate(store, model, now, held=held) for held in (False, True))
+    assert mine.of < both.of == 600
+    assert (quality(store, model, now).value or 0.0) > (quality(store, model, now, held=True).value or 1.0)
+    found = segments(world, "context.device")
+    assert sum(row.decisions for row in found.segments) == mine.of
+    for row in found.segments:
+        assert row.lift is not None
+        assert (row.lift.value or 0.0) > 0.2
+        assert row.lift.low is not None
+        assert -1.0 <= row.lift.low <= (row.lift.high or 0.0) <= 1.0
+
+
+def test_the_holdout_is_counted_over_http(call: Caller) -> None:
+    call.put("/v1/models/m", {"loop": "choose", "feedback": "reward", "holdout": {"share": 1.0}})
+    for _ in range(3):
+        made = call.post("/v1/models/m/decisions", {"candidates": [{"id": "a"}, {"id": "b"}]}).json()
+        call.post(f"/v1/decisions/{made['decision']}/feedback", {"reward": 1.0})
+    assert call.get("/v1/models/m/candidates").json()["of"] == 0
+    assert call.get("/v1/models/m/candidates?holdout=true").json()["of"] == 3
+    assert call.get("/v1/models/m").json()["quality"]["of"] == 0
+    assert call.get("/v1/models/m?holdout=true").json()["quality"]["of"] == 3
+    assert call.get("/v1/models/m/candidates?holdout=yes").status_code == 400

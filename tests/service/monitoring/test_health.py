@@ -1,4 +1,4 @@
-"""Every finding but drift is provoked by a log of no more than 40 decisions, and is absent from a sound one."""
+"""Every finding but drift and the like is provoked by a log of at most 40 decisions, and is absent from a sound one."""
 
 from __future__ import annotations
 
@@ -537,7 +537,16 @@ def thresholds() -> list[tuple[str, float]]:
     found = []
     for module in sorted(modules, key=lambda each: each.__name__):
         found += numbers(module)
-    wanted = ("DECISIONS", "WITH_FEATURES", "FEEDBACKS", "DRIFT_ROWS", "STEPS", "FIRST_EVENTS")
+    wanted = (
+        "DECISIONS",
+        "WITH_FEATURES",
+        "FEEDBACKS",
+        "DRIFT_ROWS",
+        "STEPS",
+        "FIRST_EVENTS",
+        "RESTART_KEYS",
+        "RESTART_EVENTS",
+    )
     return found + [(name, value) for name, value in numbers(evidence) if name in wanted]
 
 

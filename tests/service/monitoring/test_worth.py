@@ -13,8 +13,9 @@ from service.bodies import model, request, told
 from service.memory import MemoryStore
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import NoHoldout
+from smidgen.service.monitoring.groups import Groups, ratio_of
 from smidgen.service.monitoring.health import diagnose
-from smidgen.service.monitoring.worth import Groups, ratio_of, worth_of
+from smidgen.service.monitoring.worth import worth_of
 from smidgen.service.schemas import AmendBody, WorthReply
 from smidgen.service.storage.records import GroupRow
 

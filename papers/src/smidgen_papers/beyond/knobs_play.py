@@ -66,16 +66,16 @@ def play(
 
 
 def _ours(make: Callable[[Box, int], Any]) -> Callable[..., None]:
-    def run(d: int, rounds: int, told: Callable[[FloatArray, int], float], seed: int) -> None:
+    def run(d: int, rounds: int, measure: Callable[[FloatArray, int], float], seed: int) -> None:
         learner = make(Box(low=np.zeros(d), high=np.ones(d)), seed)
         for t in range(rounds):
             decision = learner.ask()
-            learner.tell(decision, told(decision.action, t))
+            learner.tell(decision, measure(decision.action, t))
 
     return run
 
 
-def _cmaes(d: int, rounds: int, told: Callable[[FloatArray, int], float], seed: int) -> None:
+def _cmaes(d: int, rounds: int, measure: Callable[[FloatArray, int], float], seed: int) -> None:
     bounds = np.column_stack([np.zeros(d), np.ones(d)])
     make: Any = importlib.import_module("cmaes").CMA
     peer, t = make(mean=np.full(d, 0.5), sigma=0.2, bounds=bounds, seed=seed), 0
@@ -85,21 +85,21 @@ def _cmaes(d: int, rounds: int, told: Callable[[FloatArray, int], float], seed: 
             x = np.clip(peer.ask(), 0.0, 1.0)
             if t == rounds:
                 return
-            told_so_far.append((x, told(x, t)))
+            told_so_far.append((x, measure(x, t)))
             t += 1
         peer.tell(told_so_far)
         if peer.should_stop():
-            _finish(peer.mean, t, rounds, told)
+            _finish(peer.mean, t, rounds, measure)
             return
 
 
-def _finish(x: Any, t: int, rounds: int, told: Callable[[FloatArray, int], float]) -> None:
+def _finish(x: Any, t: int, rounds: int, measure: Callable[[FloatArray, int], float]) -> None:
     """Stay with the best point to the end."""
     for later in range(t, rounds):
-        told(np.clip(x, 0.0, 1.0), later)
+        measure(np.clip(x, 0.0, 1.0), later)
 
 
-def _tpe(d: int, rounds: int, told: Callable[[FloatArray, int], float], seed: int) -> None:
+def _tpe(d: int, rounds: int, measure: Callable[[FloatArray, int], float], seed: int) -> None:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -107,12 +107,12 @@ def _tpe(d: int, rounds: int, told: Callable[[FloatArray, int], float], seed: in
     for t in range(rounds):
         trial = study.ask()
         x = np.array([trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(d)])
-        study.tell(trial, told(x, t))
+        study.tell(trial, measure(x, t))
 
 
-def _random(d: int, rounds: int, told: Callable[[FloatArray, int], float], seed: int) -> None:
+def _random(d: int, rounds: int, measure: Callable[[FloatArray, int], float], seed: int) -> None:
     for t, x in enumerate(np.random.default_rng([seed, 31]).random((rounds, d))):
-        told(x, t)
+        measure(x, t)
 
 
 _TUNERS: dict[str, Callable[..., None]] = {

@@ -66,9 +66,9 @@ def online(place: Place, *, task: str, source: str, learner: str, noise: float, 
         X, y = _text(place, task, source, most, seed)
         X = online_idf(X) if learner == "HingeConfidit" else X
     K = int(y.max()) + 1
-    told = corrupted(y, K, noise, seed)
+    noisy = corrupted(y, K, noise, seed)
     rows = X if task in DENSE else sparse.csr_matrix(X, dtype=np.float64)
-    shown = _made(learner, X.shape[1], K, seed).run(rows, told).actions
+    shown = _made(learner, X.shape[1], K, seed).run(rows, noisy).actions
     return {"error": 100.0 * float((shown != y).mean()), "rounds": len(y), "classes": K, "features": int(X.shape[1])}
 
 
@@ -76,14 +76,14 @@ def ten_epochs(place: Place, *, task: str, source: str, learner: str, noise: flo
     """Table 3's protocol with one fold: the test error after ten epochs, and the online error of the first."""
     X, y = _text(place, task, source, most, seed)
     K, test = int(y.max()) + 1, np.arange(len(y)) % 10 == 0
-    told = corrupted(y, K, noise, seed)
+    noisy = corrupted(y, K, noise, seed)
     fit, held = sparse.csr_matrix(X[~test], dtype=np.float64), sparse.csr_matrix(X[test], dtype=np.float64)
     machine, first = _made(learner, X.shape[1], K, seed), 0.0
     for epoch in range(10):
         rows = fit
         if learner == "HingeConfidit":
             rows = online_idf(fit) if epoch == 0 else idf_of(fit, fit)
-        shown = machine.run(rows, told[~test]).actions
+        shown = machine.run(rows, noisy[~test]).actions
         first = 100.0 * float((shown != y[~test]).mean()) if epoch == 0 else first
     asked = idf_of(held, fit) if learner == "HingeConfidit" else held
     wrong = machine.scores(asked).argmax(axis=1) != y[test]

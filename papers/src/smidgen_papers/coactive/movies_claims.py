@@ -188,8 +188,8 @@ def with_reason(found: Finding, answers: Answers, pair: WithSVM) -> Finding:
         return found
     slow = rows(answers, pair.held[0])
     quick = rows(answers, pair.perceptron).first(len(slow.regret)).at(int(slow.t[-1]))
-    told = f"It hangs on C: with C held at {HELD[0]:g}, SVM over perceptron is {ratio(slow.last, quick)}"
-    return Finding(found.verdict, found.effect, f"{found.reason}. {told}" if found.reason else told)
+    sentence = f"It hangs on C: with C held at {HELD[0]:g}, SVM over perceptron is {ratio(slow.last, quick)}"
+    return Finding(found.verdict, found.effect, f"{found.reason}. {sentence}" if found.reason else sentence)
 
 
 def ahead_of_svm(answers: Answers) -> Finding:

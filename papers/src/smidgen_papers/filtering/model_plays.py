@@ -127,9 +127,9 @@ def expected_margin(place: Place, *, dim: int, examples: int, draws: int, seed: 
     for x in asked:
         weights = np.linalg.inv(np.eye(dim) + S.T @ S + np.outer(x, x)) @ S.T
         seen = labels @ (weights.T @ x)
-        told = (stream.u @ x - stream.u @ inverse @ x) / (1.0 + x @ inverse @ x)
-        scores.append(float((seen.mean() - told) / (seen.std(ddof=1) / np.sqrt(draws))))
-        formula.append(float(told))
+        predicted = (stream.u @ x - stream.u @ inverse @ x) / (1.0 + x @ inverse @ x)
+        scores.append(float((seen.mean() - predicted) / (seen.std(ddof=1) / np.sqrt(draws))))
+        formula.append(float(predicted))
     return {"scores": np.array(scores), "formula": np.array(formula), "true": asked @ stream.u}
 
 

@@ -1,4 +1,4 @@
-"""One of several candidates, and a reward for it: the choose loop by numbers."""
+"""Choose one of several candidates and learn from its reward: the choose loop on numbers."""
 
 from typing import TYPE_CHECKING
 

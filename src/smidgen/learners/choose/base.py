@@ -10,17 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.choose import (
-    decide_columns,
-    decide_root,
-    follow_columns,
-    follow_root,
-    hear_root,
-    play_columns,
-    play_root,
-    sample_columns,
-    sample_root,
-)
+from smidgen._core import choose
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite
 from smidgen.features import Rows, as_stream, check_dim
@@ -209,7 +199,7 @@ def bytes_of_state(settings: Mapping[str, Any]) -> int:
 
 
 class RewardLearner(BatchLearner):
-    """One of several candidates goes out; a reward for it, and for no other, comes back.
+    """Base of learners that choose one of several candidates and receive the reward of that one only.
 
     A ridge regression of rewards on joint features, one weight vector for all candidates. How its estimates lead to a
     choice is up to the rule.
@@ -339,9 +329,9 @@ class RewardLearner(BatchLearner):
             ridge, place = self._ridge, (first, t)
             if isinstance(ridge, SqrtRidge):
                 parts = ridge.R, ridge.slots, ridge.used, ridge.F
-                t, why = play_root(*parts, self._numbers, self._keys, played, place, shown)
+                t, why = choose.play_root(*parts, self._numbers, self._keys, played, place, shown)
             else:
-                t, why = play_columns(ridge.D, self._marks, self._numbers, self._keys, played, place, shown)
+                t, why = choose.play_columns(ridge.D, self._marks, self._numbers, self._keys, played, place, shown)
             if t < T and why == FULL:
                 self._make_space(played[0], t * played[1] + int(shown[0][t]))
             elif t < T:
@@ -353,7 +343,7 @@ class RewardLearner(BatchLearner):
         scores, widths, p = np.empty(K), np.empty(K), np.empty(K)
         if self._alone and type(ridge) is SqrtRidge:  # the usual case, without another call
             R, slots, numbers, keys = ridge.R, ridge.slots, self._numbers, self._keys
-            settled = decide_root(R, slots, idx, val, starts, 0, mask, numbers, keys, number, scores, widths, p)
+            settled = choose.decide_root(R, slots, idx, val, starts, 0, mask, numbers, keys, number, scores, widths, p)
         else:
             settled = self._choose(rows, mask, number, (scores, widths, p))
         action, greedy, propensity = settled
@@ -379,11 +369,11 @@ class RewardLearner(BatchLearner):
         if isinstance(ridge, SqrtRidge):
             R, slots = ridge.R, ridge.slots
             if self._samples:
-                return sample_root(R, slots, ridge.used, *rows, 0, mask, numbers, keys, number, *out)
-            return decide_root(R, slots, *rows, 0, mask, numbers, keys, number, *out)
+                return choose.sample_root(R, slots, ridge.used, *rows, 0, mask, numbers, keys, number, *out)
+            return choose.decide_root(R, slots, *rows, 0, mask, numbers, keys, number, *out)
         if self._samples:
-            return sample_columns(ridge.D, self._marks, *rows, 0, mask, numbers, keys, number, *out)
-        return decide_columns(ridge.D, *rows, 0, mask, numbers, keys, number, *out)
+            return choose.sample_columns(ridge.D, self._marks, *rows, 0, mask, numbers, keys, number, *out)
+        return choose.decide_columns(ridge.D, *rows, 0, mask, numbers, keys, number, *out)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         reward = as_reward(feedback)
@@ -421,7 +411,7 @@ class RewardLearner(BatchLearner):
         return [by_verbs.get(t, scores[first : first + count]) for t, (first, count) in enumerate(rows)]
 
     def _taught_by(self, step: LogStep) -> FloatArray:
-        """One step of `teach_along`."""
+        """Learn one step of `teach_along`."""
         if step.action == DECIDE:
             scores = self._decide(step.context, 0).scores
             return _NO_SCORES if scores is None else np.clip(scores, 0.0, 1.0)
@@ -435,8 +425,10 @@ class RewardLearner(BatchLearner):
     def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
         ridge, numbers, keys = self._ridge, self._numbers, self._keys
         if isinstance(ridge, SqrtRidge):
-            return follow_root(ridge.R, ridge.slots, ridge.used, numbers, keys, arrays, own, begin, end, outcomes)
-        return follow_columns(ridge.D, self._marks, numbers, keys, arrays, own, begin, end, outcomes)
+            return choose.follow_root(
+                ridge.R, ridge.slots, ridge.used, numbers, keys, arrays, own, begin, end, outcomes
+            )
+        return choose.follow_columns(ridge.D, self._marks, numbers, keys, arrays, own, begin, end, outcomes)
 
     def _note(self, decision: Decision) -> tuple[int, int]:
         if type(decision.action) is not int:
@@ -470,7 +462,7 @@ class RewardLearner(BatchLearner):
         if isinstance(ridge, SqrtRidge):
             if ridge.keep == 1.0:
                 R, slots, (idx, val, starts) = ridge.R, ridge.slots, given
-                why = hear_root(R, slots, ridge.used, idx, val, starts, action, reward, self._numbers)
+                why = choose.hear_root(R, slots, ridge.used, idx, val, starts, action, reward, self._numbers)
                 if why == LEARNT:
                     return
             else:

@@ -1,4 +1,4 @@
-"""ChoiceBank: several models of a reward, all of which hear every reward; the one that was closest decides."""
+"""ChoiceBank: several reward models, all trained on every reward. The most accurate one decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.bank import decide_bank, learn_bank, play_bank
+from smidgen._core import bank
 from smidgen.decision import FloatArray, IntArray
 from smidgen.errors import InvalidRecord
 from smidgen.features import DenseRows, Rows, SparseRows
@@ -216,7 +216,7 @@ class ChoiceBank(RewardLearner):
 
     @property
     def restarts(self) -> list[Restart]:
-        """The latest fresh starts, as (round, reason)."""
+        """The latest fresh starts, as (round, reason, decision)."""
         return self._book.restarts
 
     @property
@@ -231,7 +231,7 @@ class ChoiceBank(RewardLearner):
 
     @property
     def seen_weights(self) -> FloatArray:
-        """The same with those of the cosines behind, if they count: for what `seen_rows` gives."""
+        """Weights for the rows of `seen_rows`, with those of the cosine columns if they count."""
         curved = self._curved
         if self._leader == CURVED and curved is not None:
             return curved.weights
@@ -255,20 +255,23 @@ class ChoiceBank(RewardLearner):
     def _choose(self, given: Rows, mask: Mask, number: int, out: Estimates) -> Settled:
         rows = given.offer or candidate_arrays(given)
         blocks = NO_BLOCKS if given.direction is None else self._blocks.arrays(given.direction, given.shape[0])
-        return decide_bank(self._bank, rows, given.arms, blocks, mask, self._keys, number, *out)
+        return bank.decide_bank(self._bank, rows, given.arms, blocks, mask, self._keys, number, *out)
 
     def _hear(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
         given, book = rows.offer or candidate_arrays(rows), self._book
         counts, blocks = number is not None and book.is_next(number), NO_BLOCKS
         if rows.direction is not None:
             blocks = self._claim_blocks(rows, rows.direction, action)
-        while (why := learn_bank(self._bank, given, rows.arms, blocks, action, reward, counts)) not in (LEARNT, ALARM):
+        while (why := bank.learn_bank(self._bank, given, rows.arms, blocks, action, reward, counts)) not in (
+            LEARNT,
+            ALARM,
+        ):
             self._grow(why, given, action)
         if number is not None and counts:
             book.take_turn(number)
         fallen = why == ALARM or (number is not None and not counts and book.count_late(number, reward))
         if fallen:
-            self._start_again()
+            self._start_again(number or 0)
 
     def _claim_blocks(self, rows: Rows, direction: Direction, action: int) -> BlockArrays:
         """The blocks of a candidate whose reward is learnt; nothing changes where its row would be refused."""
@@ -279,8 +282,8 @@ class ChoiceBank(RewardLearner):
             self._blocks.claim(direction, action)
         return self._blocks.arrays(direction, rows.shape[0], learning=True)
 
-    def _start_again(self) -> None:
-        self._book.start_again(int(self._numbers[ROUNDS]))
+    def _start_again(self, number: int) -> None:
+        self._book.start_again(int(self._numbers[ROUNDS]), number)
         self._begin()
 
     def _grow(self, why: int, given: CandidateArrays, row: int) -> None:
@@ -343,11 +346,11 @@ class ChoiceBank(RewardLearner):
             self._learn(made, float(table[t, made.action]))
             t += 1
         while t < T:
-            t, why = play_bank(self._bank, rows, stride, masks, table, self._keys, first, t, *shown)
+            t, why = bank.play_bank(self._bank, rows, stride, masks, table, self._keys, first, t, *shown)
             if t:
                 self._book.take_turn(first + t - 1)
             if why == ALARM:
-                self._start_again()
+                self._start_again(first + t - 1)
             elif t < T and why < 0:
                 refuse(why)
             elif t < T:

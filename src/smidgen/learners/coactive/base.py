@@ -14,10 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core import written_for
-from smidgen._core.coactive import follow as follow_columns
-from smidgen._core.coactive import write_differences
-from smidgen._core.ranking import all_finite, vanishes
+from smidgen._core import coactive, ranking, written_for
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NotFinite, SmidgenError
 from smidgen.features import DenseRows
@@ -174,7 +171,7 @@ class _Kernel:
         places = arrays.starts[start : end + 1]
         orders = np.empty(places[-1] - places[0] if out is not None else 0, np.int64)
         weights = np.empty((int((answers >= 0).sum()) if out is not None else 0, learner.dim))
-        if follow_columns(arrays, start, end, self._program, m, orders, weights) < end or not is_finite(m):
+        if coactive.follow(arrays, start, end, self._program, m, orders, weights) < end or not is_finite(m):
             self._program = None
             return start
         learner._restore(state_of(m, state))
@@ -216,7 +213,7 @@ def _arrays(steps: Sequence[RankingStep]) -> RankingArrays | None:
         better = np.concatenate([step.better for step in answered])
         shown = np.concatenate([step.shown for step in answered])
         where = np.flatnonzero(answers >= 0)
-        if not write_differences(
+        if not coactive.write_differences(
             X, starts, where, np.concatenate(discounts), _starts(discounts), better, shown, deltas
         ):
             return None
@@ -234,7 +231,7 @@ _NOT_FINITE = ("the features lead to scores that are not finite", "scale them do
 
 
 class Coactive(Learner):
-    """One round of Algorithm 3: present the best object under w, receive a better one, step along the difference."""
+    """Algorithm 3: present the best object under w, receive a preferred one, step along the difference."""
 
     def __init__(self, rule: Rule, *, params: Mapping[str, Any], seed: int) -> None:
         super().__init__(params=params, seed=seed)
@@ -268,14 +265,14 @@ class Coactive(Learner):
             else:
                 self._rule.weighted_step(delta, weight)
             self._taste.take(before, after)
-        self._uninformative += vanishes(delta)
+        self._uninformative += ranking.vanishes(delta)
 
     def learn_many(self, decisions: Sequence[Decision], feedback: Sequence[Any]) -> None:
         """Learn from each decision in turn, as `learn` does, bit for bit; rankings of dense rows in compiled code."""
         numbers = [decision.number for decision in decisions if self._admissible(decision)]
         if len(numbers) == len(decisions) == len(feedback) == len(set(numbers)):
-            told = zip(decisions, feedback, strict=True)
-            self.follow(RankingBatch([_step(decision, better) for decision, better in told]), numbers, trace=False)
+            pairs = zip(decisions, feedback, strict=True)
+            self.follow(RankingBatch([_step(decision, better) for decision, better in pairs]), numbers, trace=False)
         else:  # one of them is refused
             super().learn_many(decisions, feedback)
 
@@ -460,7 +457,7 @@ def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
         if context.rows.shape[1] != len(w):
             context.check_dim(len(w))
         scores = context.scores(w)
-        if not all_finite(scores):
+        if not ranking.all_finite(scores):
             raise NotFinite(*_NOT_FINITE)
         return context.best(scores), scores
     known = structured(context)
@@ -472,8 +469,8 @@ def present(context: Any, w: FloatArray) -> tuple[Any, FloatArray | None]:
     known.check_dim(len(w))
     view = w.view()
     view.flags.writeable = False
-    action, told = known.present(view)
-    return action, None if told is None else _as_scores(told, kind.__name__)
+    action, unchecked = known.present(view)
+    return action, None if unchecked is None else _as_scores(unchecked, kind.__name__)
 
 
 def difference(context: Any, better: Any, shown: Any, dim: int) -> FloatArray:
@@ -497,11 +494,11 @@ def difference(context: Any, better: Any, shown: Any, dim: int) -> FloatArray:
 def _as_scores(scores: Any, kind: str) -> FloatArray:
     """The scores that a structure of others gives, as a decision holds them."""
     try:
-        told = np.array(scores, dtype=np.float64)
+        array = np.array(scores, dtype=np.float64)
     except (ValueError, TypeError) as error:
         raise InvalidFeatures(f"{kind}.scores gave a {type(scores).__name__}", "return a 1-D array, or None") from error
-    if told.ndim != 1:
-        raise InvalidFeatures(f"{kind}.scores gave an array of shape {told.shape}", "return a 1-D array, or None")
-    if not np.isfinite(told).all():
+    if array.ndim != 1:
+        raise InvalidFeatures(f"{kind}.scores gave an array of shape {array.shape}", "return a 1-D array, or None")
+    if not np.isfinite(array).all():
         raise NotFinite(*_NOT_FINITE)
-    return told
+    return array

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.coactive import credit, team_clicks
-from smidgen._core.coactive import team_draft as write_draft
-from smidgen._core.random import perturb
+from smidgen._core import coactive
+from smidgen._core import random as core_random
 from smidgen.arrays import writable
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidFeedback, NotTeachable
@@ -38,7 +37,7 @@ class Duel(NamedTuple):
 def team_draft(first: IntArray, second: IntArray, coins: FloatArray) -> tuple[IntArray, IntArray]:
     """Two captains pick in turn, a coin per turn decides who begins; each takes its best document that is left."""
     order, teams = np.empty(len(first), np.int64), np.empty(len(first), np.int64)
-    write_draft(first, second, coins, order, teams)
+    coactive.team_draft(first, second, coins, order, teams)
     return order, teams
 
 
@@ -116,7 +115,7 @@ class DuelingBandit(Learner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         u, other = np.empty(self.dim), np.empty(self.dim)
-        perturb(self._directions, number, self._w, self._explore, u, other)
+        core_random.perturb(self._directions, number, self._w, self._explore, u, other)
         greedy, scores = present(context, self._w)
         rival, _ = present(context, other)
         action: Any = (greedy, rival)
@@ -199,10 +198,10 @@ def _duel_won(decision: Decision, feedback: Any) -> bool:
     sides = writable(np.asarray(teams, dtype=np.int64))
     if type(feedback) is Clicks:
         better_than(decision, feedback)  # refuses documents that were not shown
-        return team_clicks(shown, sides, feedback.documents) > 0
+        return coactive.team_clicks(shown, sides, feedback.documents) > 0
     better = context.check(feedback)
     order = better.order if isinstance(better, ExtendedRanking) else better
-    return credit(shown, sides, order, min(context.top, len(order))) > 0
+    return coactive.credit(shown, sides, order, min(context.top, len(order))) > 0
 
 
 def _second(feedback: Any) -> bool:

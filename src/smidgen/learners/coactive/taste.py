@@ -65,12 +65,12 @@ class Taste:
 
     def wishes(self) -> list[StyleShift]:
         """All traits that any correction has moved, those moved most often first."""
-        told = [
+        wishes = [
             StyleShift(name, float(row[SHOWN] / n), float(row[WANTED] / n), n)
             for name, row in self._counted.items()
             if (n := int(row[UP] + row[DOWN]))
         ]
-        return sorted(told, key=lambda wish: (-wish.edits, _ORDER.get(wish.name, 1), wish.name))
+        return sorted(wishes, key=lambda wish: (-wish.edits, _ORDER.get(wish.name, 1), wish.name))
 
     def in_words(self) -> list[str]:
         """A sentence for every trait that enough corrections agree on.
@@ -81,8 +81,8 @@ class Taste:
         length = kept.get("length")
         ratio = length.wanted / length.shown if length is not None and length.shown else 1.0
         ordered = sorted(kept.values(), key=lambda wish: _ORDER.get(wish.name, 1))
-        told = [_said(_NAMES.get(wish.name), wish, ratio) for wish in ordered]
-        return [sentence for sentence in told if sentence]
+        sentences = [_said(_NAMES.get(wish.name), wish, ratio) for wish in ordered]
+        return [sentence for sentence in sentences if sentence]
 
     def _agreed(self, name: str) -> bool:
         up, down, _, _, kept, against = self._counted[name]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.filter import taste
+from smidgen._core import filter as core
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.learners.base import State, register
@@ -35,7 +35,7 @@ from smidgen.randomness import COIN, stream_key
     )
 )
 class AppleTasting(Filter):
-    """When the inner filter would drop, forward all the same with a probability that falls as fewer surprises come.
+    """Forward with a falling probability although the inner filter would drop. Surprises keep the probability up.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class AppleTasting(Filter):
     def _decide(self, context: Any, number: int) -> Decision:
         row = self._inner._row(context)
         margin = self._inner._margin(row)
-        forward, chance = taste(margin, float(self._surprises), self._key, number)
+        forward, chance = core.taste(margin, float(self._surprises), self._key, number)
         greedy = margin >= 0.0
         propensity = 1.0 if greedy else chance if forward else 1.0 - chance
         return self._record(number, row, forward, greedy, margin, 0.0, propensity)

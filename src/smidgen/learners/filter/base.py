@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.filter import write_rows_with_constant
+from smidgen._core import filter as core
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidFeedback
 from smidgen.features import LONGEST, Row, as_row, as_stream
@@ -199,7 +199,7 @@ MEMORY = {"paper": 1, "found": 2, "scarce": 3, "patient": 3, "sparing": 3}
 
 
 class Exploring(NamedTuple):
-    """When a filter forwards, for compiled streams: the rule, its c (see `threshold_of`), the key of its coins."""
+    """Forwarding rule of a filter for compiled streams: rule, c (see `threshold_of`), key of its random numbers."""
 
     rule: int
     c: float = 0.0
@@ -225,5 +225,5 @@ def rows_with_constant(
     """Rows of a stream, each with the constant feature."""
     size = len(values) + len(starts) - 1
     wide = np.empty(size, np.uint32), np.empty(size), np.empty_like(starts)
-    write_rows_with_constant((indices, values, starts), dim, *wide)
+    core.write_rows_with_constant((indices, values, starts), dim, *wide)
     return wide

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.filter import p_ridge_decide, p_ridge_hear, p_ridge_stream
+from smidgen._core import filter as core
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite
 from smidgen.learners.base import register
@@ -101,7 +101,7 @@ class PRidgeFil(Filter):
 
     def _decide(self, context: Any, number: int) -> Decision:
         row = self._row(context)
-        margin, forward = p_ridge_decide(self._blocks.W, row.indices, row.values, self._p, self._key, number)
+        margin, forward = core.p_ridge_decide(self._blocks.W, row.indices, row.values, self._p, self._key, number)
         greedy = margin >= 0.0
         propensity = 1.0 if greedy else self._p if forward else 1.0 - self._p
         return self._record(number, row, forward, greedy, margin, 0.0, propensity)
@@ -109,15 +109,15 @@ class PRidgeFil(Filter):
     def _hear(self, decision: Decision, relevant: bool) -> None:
         row = self._take_row(decision)
         y = 1.0 if relevant else -1.0
-        if not p_ridge_hear(self._blocks.W, self._blocks.B, row.indices, row.values, y):
+        if not core.p_ridge_hear(self._blocks.W, self._blocks.B, row.indices, row.values, y):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
 
     def _predict(self, context: Any) -> bool:
         row = self._row(context)
-        return p_ridge_decide(self._blocks.W, row.indices, row.values, self._p, self._key, 0)[0] >= 0.0
+        return core.p_ridge_decide(self._blocks.W, row.indices, row.values, self._p, self._key, 0)[0] >= 0.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        p_ridge_stream(self._blocks.W, self._blocks.B, self._p, self._key, stream, first, shown)
+        core.p_ridge_stream(self._blocks.W, self._blocks.B, self._p, self._key, stream, first, shown)
 
     @property
     def weights(self) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.filter import perceptron_hear, perceptron_margin, perceptron_stream
+from smidgen._core import filter as core
 from smidgen.decision import FloatArray
 from smidgen.errors import NotFinite
 from smidgen.learners.base import register
@@ -64,14 +64,14 @@ class PerceptronFilter(FullInformationFilter):
         self._w: FloatArray = np.zeros(self.dim)
 
     def _margin(self, row: Any) -> float:
-        return perceptron_margin(self._w, row.indices, row.values)
+        return core.perceptron_margin(self._w, row.indices, row.values)
 
     def _step(self, row: Any, relevant: bool) -> None:
-        if not perceptron_hear(self._w, row.indices, row.values, relevant):
+        if not core.perceptron_hear(self._w, row.indices, row.values, relevant):
             raise NotFinite("the features lead to a margin that is not finite", "scale them down")
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        perceptron_stream(self._w, stream, shown)
+        core.perceptron_stream(self._w, stream, shown)
 
     @property
     def weights(self) -> FloatArray:

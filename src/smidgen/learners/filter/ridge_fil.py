@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.filter import count_label, play_block, stream_diagonal, stream_full, threshold_of
+from smidgen._core import filter as core
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import Row
@@ -74,7 +74,7 @@ def play_dual(
             by_verbs((indices, values, starts, truth, part), first + at, then)
         else:
             asked = ridge.asked(*wide[:3], part)
-            play_block(asked, e, counts, truth[part], first + at, then)
+            core.play_block(asked, e, counts, truth[part], first + at, then)
             ridge.take_over(asked)
         at = stop
 
@@ -183,9 +183,9 @@ class _RidgeState:
             indices, values, starts = rows_with_constant(indices, values, starts, self.dim)
         wide = indices, values, starts, truth, order
         if isinstance(ridge, FullRidge):
-            stream_full(ridge.blocks.W, ridge.blocks.B, e, counts, wide, first, shown)
+            core.stream_full(ridge.blocks.W, ridge.blocks.B, e, counts, wide, first, shown)
         elif isinstance(ridge, DiagonalRidge):
-            stream_diagonal(ridge.blocks.S, e, counts, wide, first, shown)
+            core.stream_diagonal(ridge.blocks.S, e, counts, wide, first, shown)
         else:
             play_dual(ridge, e, counts, stream, wide, first, shown, by_verbs)
 
@@ -334,7 +334,7 @@ class RidgeFil(_RidgeState, Filter):
 
     def _decide(self, context: Any, number: int) -> Decision:
         row = self._row(context)
-        margin, tau = self._margin(row), threshold_of(self._rule, self._rate, number, self._heard)
+        margin, tau = self._margin(row), core.threshold_of(self._rule, self._rate, number, self._heard)
         shown = None if math.isinf(tau) else tau
         return self._record(number, row, bool(margin >= tau), margin >= 0.0, margin, shown)
 
@@ -343,7 +343,7 @@ class RidgeFil(_RidgeState, Filter):
         row = self._wide(row) if self._constant else row
         width = self._ridge.moments(row)[1] if len(self._heard) > WIDTH else 0.0
         self._ridge.learn(row, 1.0 if relevant else -1.0)
-        count_label(self._heard, relevant, self._keep, width)
+        core.count_label(self._heard, relevant, self._keep, width)
         if self._window is not None and isinstance(self._ridge, SparseRidge):
             self._heard[HEARD] = min(self._heard[HEARD], self._window)
             self._heard[RELEVANT:WIDTH] = self._ridge.positives

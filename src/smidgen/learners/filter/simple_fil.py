@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from smidgen._core.filter import simple_decide, simple_stream
+from smidgen._core import filter as core
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidFeatures, NoWeights
 from smidgen.learners.base import register
@@ -69,7 +69,7 @@ class SimpleFil(Filter):
         self._memory = np.zeros(2)  # forwarded items with labels, relevant ones among them
 
     def _decide(self, context: Any, number: int) -> Decision:
-        margin, tau = simple_decide(self._memory, C, number)
+        margin, tau = core.simple_decide(self._memory, C, number)
         shown = None if math.isinf(tau) else tau
         return self._record(number, None, bool(margin >= tau), margin >= 0.0, margin, shown)
 
@@ -93,12 +93,12 @@ class SimpleFil(Filter):
         return np.empty(0, np.uint32), np.empty(0), np.zeros(shape[0] + 1, np.int64)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        simple_stream(self._memory, C, stream[3], first, shown)
+        core.simple_stream(self._memory, C, stream[3], first, shown)
 
     @property
     def estimate(self) -> float:
         """p̂ − 1/2: by how much more than half of the forwarded items were relevant."""
-        return simple_decide(self._memory, C, 1)[0]
+        return core.simple_decide(self._memory, C, 1)[0]
 
     @property
     def weights(self) -> FloatArray:

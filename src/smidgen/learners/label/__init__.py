@@ -1,4 +1,4 @@
-"""One of K labels, and receive correct or incorrect: the label loop."""
+"""Predict one of K labels and receive correct or incorrect: the label loop."""
 
 from typing import TYPE_CHECKING
 

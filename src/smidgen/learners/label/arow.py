@@ -8,17 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.label import scores_by_class, scores_by_feature
-from smidgen._core.second_order import (
-    arow_learn_diagonal,
-    arow_learn_full,
-    arow_stream_diagonal,
-    arow_stream_full,
-    class_scores,
-)
-from smidgen._core.second_order import (
-    scores_by_class as scores_of_one,
-)
+from smidgen._core import label, second_order
 from smidgen.learners.base import register
 from smidgen.learners.card import Card, Recommended
 from smidgen.learners.label.base import Csr, SecondOrderLabelLearner, Shown, Stream
@@ -112,25 +102,25 @@ class AROW(SecondOrderLabelLearner):
     def _scores(self, row: Any) -> Block:
         scores = np.empty(self._columns, self._dtype)
         if self._diagonal is not None:
-            class_scores(self._diagonal.S, row.indices, row.values, scores)
+            second_order.class_scores(self._diagonal.S, row.indices, row.values, scores)
         else:
-            scores_of_one(self._full.W, row.indices, row.values, scores)
+            second_order.scores_by_class(self._full.W, row.indices, row.values, scores)
         return scores
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
         if self._diagonal is not None:
-            scores_by_feature(self._diagonal.S, rows, out)
+            label.scores_by_feature(self._diagonal.S, rows, out)
         else:
-            scores_by_class(self._full.W, rows, out)
+            label.scores_by_class(self._full.W, rows, out)
 
     def _step(self, row: Any, action: int, true: int) -> bool:
         idx, val, K = row.indices, row.values, self.n_classes
         if self._diagonal is not None:
-            return arow_learn_diagonal(self._diagonal.S, idx, val, K, true, self._r)
-        return arow_learn_full(self._full.W, self._full.B, idx, val, K, true, self._r)
+            return second_order.arow_learn_diagonal(self._diagonal.S, idx, val, K, true, self._r)
+        return second_order.arow_learn_full(self._full.W, self._full.B, idx, val, K, true, self._r)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         if self._diagonal is not None:
-            arow_stream_diagonal(self._diagonal.S, self.n_classes, self._r, stream, shown)
+            second_order.arow_stream_diagonal(self._diagonal.S, self.n_classes, self._r, stream, shown)
         else:
-            arow_stream_full(self._full.W, self._full.B, self.n_classes, self._r, stream, shown)
+            second_order.arow_stream_full(self._full.W, self._full.B, self.n_classes, self._r, stream, shown)

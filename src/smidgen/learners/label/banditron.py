@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.label import (
-    banditron_choose,
-    banditron_follow,
-    banditron_stream,
-    banditron_update,
-    score_classes,
-)
+from smidgen._core import label
 from smidgen.decision import Decision
 from smidgen.errors import DecisionMismatch
 from smidgen.learners.base import kept_row, register
@@ -104,7 +98,9 @@ class Banditron(PlainLabelLearner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         row, scores = self._row(context), np.empty(self.n_classes)
-        action, greedy, p = banditron_choose(self._W, row.indices, row.values, self._gamma, self._key, number, scores)
+        action, greedy, p = label.banditron_choose(
+            self._W, row.indices, row.values, self._gamma, self._key, number, scores
+        )
         return self._record(number, row, action, greedy, scores, p)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
@@ -115,19 +111,21 @@ class Banditron(PlainLabelLearner):
             raise DecisionMismatch(
                 f"decision {decision.id} has the propensity {p}", "pass the decision as decide returned it"
             )
-        banditron_update(self._W, row.indices, row.values, action, greedy, right, p)
+        label.banditron_update(self._W, row.indices, row.values, action, greedy, right, p)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         """The true class as if it had been shown for certain: P(ŷ) = 1."""
         true, row = self._classes.index(answer), self._row(context)
-        greedy = score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
-        banditron_update(self._W, row.indices, row.values, true, greedy, True, 1.0)
+        greedy = label.score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
+        label.banditron_update(self._W, row.indices, row.values, true, greedy, True, 1.0)
 
     def _takes(self, batch: LogBatch) -> BatchArrays | None:
         return None if float in batch.told else super()._takes(batch)
 
     def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
-        return banditron_follow(self._W, self.n_classes, self._gamma, self._key, arrays, own, begin, end, outcomes)
+        return label.banditron_follow(
+            self._W, self.n_classes, self._gamma, self._key, arrays, own, begin, end, outcomes
+        )
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        banditron_stream(self._W, self.n_classes, self._gamma, self._key, stream, first, shown)
+        label.banditron_stream(self._W, self.n_classes, self._gamma, self._key, stream, first, shown)

@@ -11,8 +11,8 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.label import score_classes, scores_by_feature
-from smidgen._core.second_order import pick
+from smidgen._core import label as core_label
+from smidgen._core import second_order
 from smidgen.arrays import aligned, zeros
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import InvalidArgument, InvalidFeedback, InvalidRecord, NotFinite
@@ -143,7 +143,7 @@ DTYPES = {name: np.dtype(name) for name in ("float64", "float32")}
 
 
 class LabelLearner(BatchLearner):
-    """One of K labels goes out; right or wrong (or the true label) comes back."""
+    """Base of learners that predict one of K labels and receive correct/incorrect, or the true label."""
 
     #: What comes back: "one-bit" (a bool: was it right) or "full" (the true label).
     feedback: ClassVar[str]
@@ -314,7 +314,10 @@ class LabelLearner(BatchLearner):
         )
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
-        """One bit: as if the true label had been shown and been right. Full: as if received after a guess."""
+        """Learn an example.
+
+        Bandit learners: as a correct guess of the true label. Others: as the label received after a guess.
+        """
         self._classes.index(answer)
         decision = self._decide(context, number)
         if self.feedback == "one-bit":
@@ -368,11 +371,13 @@ class PlainLabelLearner(LabelLearner):
         self._W: Block = zeros((self.dim, padded(self.n_classes)), self._dtype)
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
-        scores_by_feature(self._W, rows, out)
+        core_label.scores_by_feature(self._W, rows, out)
 
     def _predict(self, context: Any) -> Any:
         row = self._row(context)
-        return self._classes.labels[score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))]
+        return self._classes.labels[
+            core_label.score_classes(self._W, row.indices, row.values, np.empty(self.n_classes))
+        ]
 
     @property
     def weights(self) -> FloatArray:
@@ -425,7 +430,7 @@ class SecondOrderLabelLearner(LabelLearner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         row, scores = self._row(context), np.empty(self.n_classes)
-        action = pick(self._scores(row), scores)
+        action = second_order.pick(self._scores(row), scores)
         return self._record(number, row, action, action, scores)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
@@ -434,7 +439,7 @@ class SecondOrderLabelLearner(LabelLearner):
             raise NotFinite("the features lead to scores that are not finite", "scale them down")
 
     def _predict(self, context: Any) -> Any:
-        return self._classes.labels[pick(self._scores(self._row(context)), np.empty(self.n_classes))]
+        return self._classes.labels[second_order.pick(self._scores(self._row(context)), np.empty(self.n_classes))]
 
     @property
     def weights(self) -> FloatArray:

@@ -9,22 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.confidit import (
-    count_round,
-    decide_diagonal,
-    decide_full,
-    follow_diagonal,
-    follow_full,
-    learn_diagonal,
-    learn_full,
-    prepare,
-    row_scales,
-    show,
-    sign_of,
-    stream_diagonal,
-    stream_full,
-)
-from smidgen._core.label import scores_by_class, scores_by_feature, tie_shares
+from smidgen._core import confidit, label
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, NotFinite, NoWeights
 from smidgen.features import LONGEST, Row, as_row
@@ -222,7 +207,7 @@ class Confidit(LabelLearner):
 
     @classmethod
     def version(cls, number: int, *, dim: int, n_classes: int | None = None, **settings: Any) -> Self:
-        """One of the five versions of Table 2: 1 is Algorithm 1 in full, 5 the practical one.
+        """Version 1 to 5 of Table 2: 1 is Algorithm 1 in full, 5 the practical one.
 
         ========  ==========  ==========  ==========
         version   projection  confidence  covariance
@@ -255,7 +240,7 @@ class Confidit(LabelLearner):
         if tied > 1:
             chance, every = 1.0 / tied, np.empty(K)
             shifts = self._numbers[SHIFTS : SHIFTS + K]
-            tie_shares(scores + shifts * widths[:K] + eps, 0.0, every)
+            label.tie_shares(scores + shifts * widths[:K] + eps, 0.0, every)
         self._latest = decision = self._record(number, row, action, greedy, scores, chance, eps, every)
         return decision
 
@@ -268,15 +253,15 @@ class Confidit(LabelLearner):
         numbers = self._numbers if number else self._numbers.copy()
         if isinstance(state, DiagonalClasses):
             moments = state.moments if number else np.empty_like(state.moments)
-            made = decide_diagonal(state.S, idx, val, numbers, self._key, number, moments, scores, eps)
+            made = confidit.decide_diagonal(state.S, idx, val, numbers, self._key, number, moments, scores, eps)
             return made, moments[1]
         if isinstance(state, FullClasses):
             scratch = (state.moments, state.products)
             scratch = scratch if number else (np.empty_like(state.moments), np.empty_like(state.products))
-            made = decide_full(state.W, state.B, idx, val, numbers, self._key, number, *scratch, scores, eps)
+            made = confidit.decide_full(state.W, state.B, idx, val, numbers, self._key, number, *scratch, scores, eps)
             return made, scratch[0][1]
         dual = self._dual_moments(state, row)[0]
-        return show(dual, self._s, numbers, self._key, number, scores, eps), dual[1]
+        return confidit.show(dual, self._s, numbers, self._key, number, scores, eps), dual[1]
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
@@ -288,19 +273,19 @@ class Confidit(LabelLearner):
         if decision is not self._latest:
             numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
-            finite = learn_diagonal(state.S, idx, val, K, c, reward, numbers, self._key, number, state.moments)
+            finite = confidit.learn_diagonal(state.S, idx, val, K, c, reward, numbers, self._key, number, state.moments)
         elif isinstance(state, FullClasses):
             scratch = (state.moments, state.products)
-            finite = learn_full(state.W, state.B, idx, val, K, c, reward, numbers, self._key, number, *scratch)
+            finite = confidit.learn_full(state.W, state.B, idx, val, K, c, reward, numbers, self._key, number, *scratch)
         else:
-            finite = self._learn_dual(state, row, c, sign_of(reward, self._s.alpha, self._key, number))
+            finite = self._learn_dual(state, row, c, confidit.sign_of(reward, self._s.alpha, self._key, number))
         if not finite:
             raise NotFinite("the features lead to scores that are not finite", "scale them down, or normalize")
 
     def _learn_dual(self, state: DualClasses, row: Row, c: int, sign: float) -> bool:
         """Learn one example in dual variables."""
         moments, solved = self._dual_moments(state, row)
-        if not prepare(moments, self.n_classes, self._s, self._numbers):
+        if not confidit.prepare(moments, self.n_classes, self._s, self._numbers):
             return False
         point, shifts = state.remember(row.dense()), self._numbers[SHIFTS:]
         if self._s.project:
@@ -308,7 +293,7 @@ class Confidit(LabelLearner):
                 state.shift(i, point, solved[i], shifts[i])
         mean, width = moments[0, c] + shifts[c] * moments[1, c], moments[1, c]
         state.shift(c, point, solved[c], (sign - mean) / (1.0 + width))
-        count_round(self._numbers, self._columns, *state.absorb(c, point, solved[c], width))
+        confidit.count_round(self._numbers, self._columns, *state.absorb(c, point, solved[c], width))
         return True
 
     def _dual_moments(self, state: DualClasses, row: Row) -> tuple[FloatArray, list[FloatArray]]:
@@ -321,9 +306,9 @@ class Confidit(LabelLearner):
         scales = np.repeat(self._scales(values, starts), np.diff(starts))
         rows = (indices, (values * scales).astype(self._dtype, copy=False), starts)
         if isinstance(state, DiagonalClasses):
-            scores_by_feature(state.S, rows, out)
+            label.scores_by_feature(state.S, rows, out)
         elif isinstance(state, FullClasses):
-            scores_by_class(state.W, rows, out)
+            label.scores_by_class(state.W, rows, out)
         elif len(state.points):
             size = max(1, GRAM_BLOCK // self.dim)
             for first in range(0, len(out), size):
@@ -335,12 +320,12 @@ class Confidit(LabelLearner):
 
         They mean as much as that model fits: the scores are least squares estimates, not calibrated. Changes nothing.
         """
-        told = (self._s.alpha + self.scores(X)) / (1.0 + self._s.alpha)
-        ordered = -np.sort(-told, axis=1)  # the projection onto the simplex, row by row
+        probabilities = (self._s.alpha + self.scores(X)) / (1.0 + self._s.alpha)
+        ordered = -np.sort(-probabilities, axis=1)  # the projection onto the simplex, row by row
         places = np.arange(1, self.n_classes + 1)
         excess = (np.cumsum(ordered, axis=1) - 1.0) / places
         last = np.count_nonzero(ordered > excess, axis=1) - 1
-        out: FloatArray = np.maximum(told - excess[np.arange(len(told)), last][:, None], 0.0)
+        out: FloatArray = np.maximum(probabilities - excess[np.arange(len(probabilities)), last][:, None], 0.0)
         return out
 
     def _predict(self, context: Any) -> Any:
@@ -351,21 +336,21 @@ class Confidit(LabelLearner):
         """Factor of each row: 1, or the one that makes its length 1."""
         scales = np.ones(len(starts) - 1)
         if self._normalize:
-            row_scales(values, starts, scales)
+            confidit.row_scales(values, starts, scales)
         return scales
 
     def _takes(self, batch: LogBatch) -> BatchArrays | None:
         if isinstance(self._state_of, DualClasses) or (known := super()._takes(batch)) is None:
             return None
-        return batch.unit(row_scales) if self._normalize and not batch.kept else known
+        return batch.unit(confidit.row_scales) if self._normalize and not batch.kept else known
 
     def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
         state, along = self._state_of, (self.n_classes, self._numbers, self._key, arrays, own, begin, end, outcomes)
         self._numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
-            reached = follow_diagonal(state.S, *along)
+            reached = confidit.follow_diagonal(state.S, *along)
         elif isinstance(state, FullClasses):
-            reached = follow_full(state.W, state.B, *along)
+            reached = confidit.follow_full(state.W, state.B, *along)
         else:
             reached = begin
         self._numbers[FRESH] = 0.0
@@ -384,9 +369,9 @@ class Confidit(LabelLearner):
         self._numbers[FRESH] = 0.0
         played = (stream, self._scales(stream[1], stream[2]), first, shown)
         if isinstance(state, DiagonalClasses):
-            stream_diagonal(state.S, K, self._numbers, self._key, played)
+            confidit.stream_diagonal(state.S, K, self._numbers, self._key, played)
         else:
-            stream_full(state.W, state.B, K, self._numbers, self._key, played)
+            confidit.stream_full(state.W, state.B, K, self._numbers, self._key, played)
 
     @property
     def weights(self) -> FloatArray:

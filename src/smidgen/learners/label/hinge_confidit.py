@@ -10,20 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.confidit import row_scales
-from smidgen._core.hinge import (
-    decide_diagonal,
-    decide_full,
-    finite_full,
-    follow_diagonal,
-    follow_full,
-    learn_diagonal,
-    learn_full,
-    rounds_within,
-    stream_diagonal,
-    stream_full,
-)
-from smidgen._core.label import scores_by_class, scores_by_feature, tie_shares
+from smidgen._core import confidit, hinge, label
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
@@ -198,7 +185,7 @@ class HingeConfidit(LabelLearner):
         p, every = None if self._floor == 0.0 and tied == 1 else chance, None
         if tied > 1:
             every = np.empty(K)
-            tie_shares(scores + eps, self._floor, every)
+            label.tie_shares(scores + eps, self._floor, every)
         self._latest = decision = self._record(number, row, action, greedy, scores, p, eps, every)
         return decision
 
@@ -211,13 +198,13 @@ class HingeConfidit(LabelLearner):
         numbers = self._numbers if number else self._numbers.copy()
         if isinstance(state, DiagonalClasses):
             moments = state.moments if number else np.empty_like(state.moments)
-            return decide_diagonal(state.S, idx, val, numbers, key, number, moments, scores, eps)
+            return hinge.decide_diagonal(state.S, idx, val, numbers, key, number, moments, scores, eps)
         full, more = state.full if isinstance(state, ActiveColumns) else state, 0.0
         if isinstance(state, ActiveColumns):
             idx, val, _, more = state.part(idx, val)
         scratch = (full.moments, full.products)
         scratch = scratch if number else (np.empty_like(full.moments), np.empty_like(full.products))
-        return decide_full(full.W, full.B, idx, val, more, numbers, key, number, *scratch, scores, eps)
+        return hinge.decide_full(full.W, full.B, idx, val, more, numbers, key, number, *scratch, scores, eps)
 
     def _row(self, context: Any) -> Row:
         return as_row(context, self.dim, self._dtype, LONGEST, self._normalize)
@@ -237,7 +224,7 @@ class HingeConfidit(LabelLearner):
             where, values, new, more = state.part(idx, val)
             if new:
                 full = state.full
-                if not finite_full(full.W, full.B, where, values, more, full.moments, full.products):
+                if not hinge.finite_full(full.W, full.B, where, values, more, full.moments, full.products):
                     return False
                 numbers[FRESH] = 0.0
                 if state.used + new > state.limit:
@@ -247,10 +234,12 @@ class HingeConfidit(LabelLearner):
                 where, values, _, _ = state.part(idx, val)
             full = state.full
             scratch = (full.moments, full.products)
-            return learn_full(full.W, full.B, where, values, c, reward, numbers, number, *scratch)
+            return hinge.learn_full(full.W, full.B, where, values, c, reward, numbers, number, *scratch)
         if isinstance(state, FullClasses):
-            return learn_full(state.W, state.B, idx, val, c, reward, numbers, number, state.moments, state.products)
-        return learn_diagonal(state.S, idx, val, c, reward, numbers, number, state.moments)
+            return hinge.learn_full(
+                state.W, state.B, idx, val, c, reward, numbers, number, state.moments, state.products
+            )
+        return hinge.learn_diagonal(state.S, idx, val, c, reward, numbers, number, state.moments)
 
     def _leave_full(self, state: ActiveColumns) -> None:
         """From full matrices to their diagonals, once and for all."""
@@ -267,9 +256,9 @@ class HingeConfidit(LabelLearner):
         scales = np.repeat(self._scales(values, starts), np.diff(starts))
         rows = (indices, (values * scales).astype(self._dtype, copy=False), starts)
         if isinstance(state, DiagonalClasses):
-            scores_by_feature(state.S, rows, out)
+            label.scores_by_feature(state.S, rows, out)
         else:
-            scores_by_class(state.W if isinstance(state, FullClasses) else state.block(), rows, out)
+            label.scores_by_class(state.W if isinstance(state, FullClasses) else state.block(), rows, out)
 
     def _predict(self, context: Any) -> Any:
         _, greedy, _, _ = self._choose(self._row(context), 0, np.empty(self.n_classes), np.empty(self.n_classes))
@@ -279,23 +268,23 @@ class HingeConfidit(LabelLearner):
         """Factor of each row: 1, or the one that makes its length 1."""
         scales = np.ones(len(starts) - 1)
         if self._normalize:
-            row_scales(values, starts, scales)
+            confidit.row_scales(values, starts, scales)
         return scales
 
     def _takes(self, batch: LogBatch) -> BatchArrays | None:
         known = super()._takes(batch)
-        return batch.unit(row_scales) if known is not None and self._normalize and not batch.kept else known
+        return batch.unit(confidit.row_scales) if known is not None and self._normalize and not batch.kept else known
 
     def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
         state, K = self._state_of, self.n_classes
         along = (K, self._numbers, self._key, arrays, own, begin, end, outcomes)
         self._numbers[FRESH] = 0.0
         if isinstance(state, DiagonalClasses):
-            reached = follow_diagonal(state.S, *along)
+            reached = hinge.follow_diagonal(state.S, *along)
         elif isinstance(state, FullClasses):
-            reached = follow_full(state.W, state.B, *along, (_NOWHERE[0], 1.0))
+            reached = hinge.follow_full(state.W, state.B, *along, (_NOWHERE[0], 1.0))
         else:
-            reached = follow_full(state.full.W, state.full.B, *along, (state.slots, state.start))
+            reached = hinge.follow_full(state.full.W, state.full.B, *along, (state.slots, state.start))
         self._numbers[FRESH] = 0.0
         return reached
 
@@ -305,7 +294,7 @@ class HingeConfidit(LabelLearner):
         while done < len(order):
             state, rest = self._state_of, order[done:]
             if isinstance(state, ActiveColumns):
-                n, used = rounds_within(state.slots, state.used, state.limit, indices, values, starts, rest)
+                n, used = hinge.rounds_within(state.slots, state.used, state.limit, indices, values, starts, rest)
                 state.reserve(used)
             else:
                 n = len(rest)
@@ -322,12 +311,12 @@ class HingeConfidit(LabelLearner):
         """Rounds between which no other covariance comes into force."""
         state, K = self._state_of, self.n_classes
         if isinstance(state, DiagonalClasses):
-            stream_diagonal(state.S, K, self._numbers, self._key, played)
+            hinge.stream_diagonal(state.S, K, self._numbers, self._key, played)
         elif isinstance(state, FullClasses):
-            stream_full(state.W, state.B, K, self._numbers, self._key, played, (*_NOWHERE, 0, 1.0))
+            hinge.stream_full(state.W, state.B, K, self._numbers, self._key, played, (*_NOWHERE, 0, 1.0))
         else:
             use = (state.slots, state.in_use, state.used, state.start)
-            state.used = stream_full(state.full.W, state.full.B, K, self._numbers, self._key, played, use)
+            state.used = hinge.stream_full(state.full.W, state.full.B, K, self._numbers, self._key, played, use)
 
     @property
     def weights(self) -> FloatArray:

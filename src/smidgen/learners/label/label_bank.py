@@ -1,4 +1,7 @@
-"""LabelBank: two models of how right a label is, both of which hear every answer; the one that was closer decides."""
+"""LabelBank: two models of the probability that a label is correct, both trained on every answer.
+
+The more accurate one decides.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.bank import learn_class
+from smidgen._core import bank
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import InvalidRecord, NotFinite
 from smidgen.features import LONGEST, Row, as_row
@@ -140,7 +143,7 @@ class LabelBank(LabelLearner):
 
     @property
     def restarts(self) -> list[Restart]:
-        """The latest fresh starts, as (round, reason)."""
+        """The latest fresh starts, as (round, reason, decision)."""
         return self._book.restarts
 
     @property
@@ -159,7 +162,7 @@ class LabelBank(LabelLearner):
 
     @property
     def seen_weights(self) -> FloatArray:
-        """The same with those of the cosines behind, if they count: for what `seen_row` gives."""
+        """Weights for the row of `seen_row`, with those of the cosine columns if they count."""
         curved = self._curved
         return curved.weights if curved is not None and self._curved_leads else self._plain.weights
 
@@ -210,7 +213,7 @@ class LabelBank(LabelLearner):
         else:
             fallen = book.count_late(number, reward)
         if fallen:
-            book.start_again(self.rounds + 1)
+            book.start_again(self.rounds + 1, number)
             self._begin()
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
@@ -304,7 +307,7 @@ def _learn_model(model: HingeConfidit, row: Row, c: int, reward: float, wrong: f
     else:
         full = state if isinstance(state, FullClasses) else None
     if full is not None and not new:
-        score = learn_class(full.W, full.B, idx, val, c, reward, wrong)
+        score = bank.learn_class(full.W, full.B, idx, val, c, reward, wrong)
     else:
         score = math.nan
         if model._step(row, c, reward, -1):  # no decision whose moments stand ready

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen._core.label import add_to_class, perceptron_stream, score_classes
+from smidgen._core import label
 from smidgen.decision import Decision
 from smidgen.learners.base import kept_row, register
 from smidgen.learners.card import Card
@@ -79,15 +79,15 @@ class MulticlassPerceptron(PlainLabelLearner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         row, scores = self._row(context), np.empty(self.n_classes)
-        action = score_classes(self._W, row.indices, row.values, scores)
+        action = label.score_classes(self._W, row.indices, row.values, scores)
         return self._record(number, row, action, action, scores)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         true, row = self._classes.index(feedback), kept_row(decision, self.dim, self._dtype)
         action = self._classes.index(decision.action)
         if action != true:
-            add_to_class(self._W, true, row.indices, row.values, 1.0)
-            add_to_class(self._W, action, row.indices, row.values, -1.0)
+            label.add_to_class(self._W, true, row.indices, row.values, 1.0)
+            label.add_to_class(self._W, action, row.indices, row.values, -1.0)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        perceptron_stream(self._W, self.n_classes, stream, shown)
+        label.perceptron_stream(self._W, self.n_classes, stream, shown)

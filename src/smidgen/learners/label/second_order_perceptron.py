@@ -9,17 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.matrix import add_product
-from smidgen._core.second_order import (
-    perceptron_learn_diagonal,
-    perceptron_learn_full,
-    perceptron_score_rows_diagonal,
-    perceptron_score_rows_full,
-    perceptron_scores_diagonal,
-    perceptron_scores_full,
-    perceptron_stream_diagonal,
-    perceptron_stream_full,
-)
+from smidgen._core import matrix, second_order
 from smidgen.learners.base import register
 from smidgen.learners.card import Card
 from smidgen.learners.label.base import Csr, SecondOrderLabelLearner, Shown, Stream
@@ -119,30 +109,30 @@ class SecondOrderPerceptron(SecondOrderLabelLearner):
             moved = v * inverses
         else:
             for inverse, own, out in zip(inverses, v, moved, strict=True):
-                add_product(inverse, own[:, None], 1, out[:, None])
+                matrix.add_product(inverse, own[:, None], 1, out[:, None])
         return {"w": float(self._params["a"]) * moved}
 
     def _scores(self, row: Any) -> Block:
         scores = np.empty(self._columns, self._dtype)
         if self._diagonal is not None:
-            perceptron_scores_diagonal(self._diagonal.S, row.indices, row.values, scores)
+            second_order.perceptron_scores_diagonal(self._diagonal.S, row.indices, row.values, scores)
         else:
-            perceptron_scores_full(self._full.W, self._full.B, row.indices, row.values, scores)
+            second_order.perceptron_scores_full(self._full.W, self._full.B, row.indices, row.values, scores)
         return scores
 
     def _score_rows(self, rows: Csr, out: Block) -> None:
         if self._diagonal is not None:
-            perceptron_score_rows_diagonal(self._diagonal.S, rows, out)
+            second_order.perceptron_score_rows_diagonal(self._diagonal.S, rows, out)
         else:
-            perceptron_score_rows_full(self._full.W, self._full.B, rows, out)
+            second_order.perceptron_score_rows_full(self._full.W, self._full.B, rows, out)
 
     def _step(self, row: Any, action: int, true: int) -> bool:
         if self._diagonal is not None:
-            return perceptron_learn_diagonal(self._diagonal.S, row.indices, row.values, action, true)
-        return perceptron_learn_full(self._full.W, self._full.B, row.indices, row.values, action, true)
+            return second_order.perceptron_learn_diagonal(self._diagonal.S, row.indices, row.values, action, true)
+        return second_order.perceptron_learn_full(self._full.W, self._full.B, row.indices, row.values, action, true)
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
         if self._diagonal is not None:
-            perceptron_stream_diagonal(self._diagonal.S, self.n_classes, stream, shown)
+            second_order.perceptron_stream_diagonal(self._diagonal.S, self.n_classes, stream, shown)
         else:
-            perceptron_stream_full(self._full.W, self._full.B, self.n_classes, stream, shown)
+            second_order.perceptron_stream_full(self._full.W, self._full.B, self.n_classes, stream, shown)

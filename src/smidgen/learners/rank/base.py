@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.rank import stand_clicked, stand_placed
-from smidgen._core.ranking import rank_finite
+from smidgen._core import rank, ranking
 from smidgen.arrays import writable
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotFinite
@@ -51,7 +50,7 @@ def read_answer(context: Ranking, shown: IntArray, feedback: Any) -> Answer:
     """Read the feedback on a shown ranking, or raise."""
     standing = np.empty(len(shown), np.int64)
     if type(feedback) is Clicks:
-        places = stand_clicked(shown, feedback.documents, standing)
+        places = rank.stand_clicked(shown, feedback.documents, standing)
         if places < 0:
             raise InvalidFeedback(
                 f"document {feedback.documents.max()} was clicked and there are {len(shown)}",
@@ -60,7 +59,7 @@ def read_answer(context: Ranking, shown: IntArray, feedback: Any) -> Answer:
         return Answer(standing, places, True)
     better = context.check(feedback)
     order = better.order if isinstance(better, ExtendedRanking) else better
-    stand_placed(order, standing)
+    rank.stand_placed(order, standing)
     return Answer(standing, len(shown), False)
 
 
@@ -111,7 +110,7 @@ class RankLearner(Learner):
         scores = rows.scores(self._w)
         greedy: IntArray = np.empty(len(scores), np.int64)
         order: IntArray = np.empty(len(scores), np.int64)
-        if not rank_finite(scores, greedy):
+        if not ranking.rank_finite(scores, greedy):
             raise NotFinite("the features lead to scores that are not finite", "scale them down")
         chance, teams = self._draw(scores, greedy, number, order)
         if not math.isfinite(chance):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.rank import adagrad_pairs, preferred_pairs, swap_with_chance
+from smidgen._core import rank
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import NotFinite
 from smidgen.features.rows import differences
@@ -103,16 +103,16 @@ class FairPairs(RankLearner):
     def _draw(self, scores: FloatArray, greedy: IntArray, number: int, order: IntArray) -> tuple[float, Any]:
         order[:] = greedy
         teams: IntArray = np.empty(len(order), np.int64)
-        return swap_with_chance(self._coins, number, self.depth, 0.5, self.alternate, order, teams), teams
+        return rank.swap_with_chance(self._coins, number, self.depth, 0.5, self.alternate, order, teams), teams
 
     def _step(self, decision: Decision, shown: IntArray, answer: Answer) -> bool:
         pairs: IntArray = np.empty((2 * len(shown), 2), np.int64)
-        count = preferred_pairs(shown, kept_pairs(decision, len(shown)), answer.standing, answer.clicks, pairs)
+        count = rank.preferred_pairs(shown, kept_pairs(decision, len(shown)), answer.standing, answer.clicks, pairs)
         w, squares = self._w, self._squares
         if count:
             w, squares = w.copy(), squares.copy()
             deltas = differences(self._rows(decision.context), pairs[:count])
-            if not adagrad_pairs(deltas, self.step, w, squares):
+            if not rank.adagrad_pairs(deltas, self.step, w, squares):
                 raise NotFinite("the step leads to values that are not finite", "scale the features down")
         self._w, self._squares, self._total = w, squares, self._total + w
         return count > 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.rank import draw_with_chance, pair_coefficients
+from smidgen._core import rank
 from smidgen.arrays import writable
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.errors import DecisionMismatch
@@ -103,7 +103,7 @@ class PDGD(RankLearner):
         return unit_columns(rows) if self.normalize else rows
 
     def _draw(self, scores: FloatArray, greedy: IntArray, number: int, order: IntArray) -> tuple[float, Any]:
-        return draw_with_chance(scores, self._coins, number, min(self.depth, len(order)), order), None
+        return rank.draw_with_chance(scores, self._coins, number, min(self.depth, len(order)), order), None
 
     def _step(self, decision: Decision, shown: IntArray, answer: Answer) -> bool:
         scores = decision.scores
@@ -113,7 +113,9 @@ class PDGD(RankLearner):
             )
         worth = np.empty(3 * len(shown) + 1)
         standing, places, clicks = answer
-        found = pair_coefficients(writable(scores), shown, standing, min(places, self.depth), clicks, self.step, worth)
+        found = rank.pair_coefficients(
+            writable(scores), shown, standing, min(places, self.depth), clicks, self.step, worth
+        )
         if found:
             self._w = moved(self._w, self._rows(decision.context).combine(shown, worth[: len(shown)]))
         return found

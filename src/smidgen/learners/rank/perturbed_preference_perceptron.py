@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from smidgen import checks
-from smidgen._core.rank import exchange_pairs, swap_with_chance
+from smidgen._core import rank
 from smidgen.decision import Decision, FloatArray, IntArray
 from smidgen.learners.base import register
 from smidgen.learners.card import Card
@@ -81,11 +81,11 @@ class PerturbedPreferencePerceptron(RankLearner):
     def _draw(self, scores: FloatArray, greedy: IntArray, number: int, order: IntArray) -> tuple[float, Any]:
         order[:] = greedy
         teams: IntArray = np.empty(len(order), np.int64)
-        return swap_with_chance(self._coins, number, self.depth, self.swap, True, order, teams), teams
+        return rank.swap_with_chance(self._coins, number, self.depth, self.swap, True, order, teams), teams
 
     def _step(self, decision: Decision, shown: IntArray, answer: Answer) -> bool:
         better: IntArray = np.empty(len(shown), np.int64)
-        if not exchange_pairs(shown, kept_pairs(decision, len(shown)), answer.standing, better):
+        if not rank.exchange_pairs(shown, kept_pairs(decision, len(shown)), answer.standing, better):
             return False
         context = decision.context
         self._rows(context)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.geometry import norm
-from smidgen._core.random import perturb
+from smidgen._core import geometry
+from smidgen._core import random as core_random
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeedback, NotTeachable
 from smidgen.geometry.space import Space
@@ -197,7 +197,7 @@ class ValueTuner(Tuner):
     def _decide(self, context: Any, number: int) -> Decision:
         y, n = self._rule.weights, self.space.free_dim
         v, z = np.empty(n), np.empty(n)
-        perturb(self._key, number, y, self._reach, v, z)
+        core_random.perturb(self._key, number, y, self._reach, v, z)
         return Decision(
             kind=self._kind,
             settings=self._settings,
@@ -216,8 +216,8 @@ class ValueTuner(Tuner):
             raise DecisionMismatch(
                 f"decision {decision.id} does not hold its point", "pass the decision as decide returned it"
             )
-        told = type(feedback) is float and -math.inf < feedback < math.inf
-        self._hear(feedback if told else as_loss(feedback), v, reach)
+        is_loss = type(feedback) is float and -math.inf < feedback < math.inf
+        self._hear(feedback if is_loss else as_loss(feedback), v, reach)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         raise NotTeachable(
@@ -231,7 +231,7 @@ class ValueTuner(Tuner):
 
 
 def as_loss(feedback: Any, largest: float = math.inf) -> float:
-    """One finite number, or a refusal."""
+    """Check that feedback is a finite number and return it."""
     if type(feedback) is not float and (
         isinstance(feedback, (bool, np.bool_)) or not isinstance(feedback, (int, float, np.integer, np.floating))
     ):
@@ -246,11 +246,11 @@ def as_loss(feedback: Any, largest: float = math.inf) -> float:
 
 def shortened(gradient: FloatArray, longest: float) -> FloatArray:
     """The gradient itself, or if it is longer than that, one of the same direction and that length."""
-    if norm(gradient) <= longest:
+    if geometry.norm(gradient) <= longest:
         return gradient
     largest = float(np.abs(gradient).max())
     direction = gradient / largest  # the squares of this do not overflow
-    length = norm(direction)
+    length = geometry.norm(direction)
     return gradient if length * largest <= longest else np.asarray(direction * (longest / length))
 
 

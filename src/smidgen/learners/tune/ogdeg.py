@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.steps import scale
+from smidgen._core import steps
 from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Ball
@@ -105,39 +105,39 @@ class Phased(ValueTuner):
 
     def _step(self, length: float, v: FloatArray) -> None:
         direction: FloatArray = np.empty(len(v))
-        scale(plain(v), length, direction)  # the rule refuses a step that is not finite
+        steps.scale(plain(v), length, direction)  # the rule refuses a step that is not finite
         self._rule.step(direction)
 
     def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
         if self.plain and -self._F <= loss <= self._F:
             self._step(self._gain(reach) * loss, v)
         else:
-            told = self._told.copy()
-            residual = self._residual(loss, told)
+            reported = self._told.copy()
+            residual = self._residual(loss, reported)
             if residual is not None:
                 self._step(self._gain(reach) * residual, v)
-            self._told = told
+            self._told = reported
         if self._phase and self.rounds + 1 == self._phase.start + self._phase.length:
             y = self._rule.weights
             self._enter(self.rounds + 1)
             inside = self.space.shrunk(self._share).project(y)
             self._rule.restore({**self._rule.state(), "w": inside})
 
-    def _residual(self, loss: float, told: FloatArray) -> float | None:
+    def _residual(self, loss: float, reported: FloatArray) -> float | None:
         """Update the statistics; return the part of the loss to step by, in units of F if undeclared, or None."""
-        first, residual = told[COUNTED] == 0.0, loss
+        first, residual = reported[COUNTED] == 0.0, loss
         if self._baseline:
-            residual = 0.0 if first else loss - told[MEAN]
+            residual = 0.0 if first else loss - reported[MEAN]
         if not self._running and abs(residual) > self._F:
-            told[CLIPPED] += 1.0
+            reported[CLIPPED] += 1.0
             residual = math.copysign(self._F, residual) if self.clips else residual
         if self._baseline:
-            told[COUNTED] += 1.0
-            told[MEAN] = loss if first else told[MEAN] + max(0.02, 1.0 / told[COUNTED]) * residual
+            reported[COUNTED] += 1.0
+            reported[MEAN] = loss if first else reported[MEAN] + max(0.02, 1.0 / reported[COUNTED]) * residual
         if not self._running:
             return residual
-        told[LARGEST] = max(told[LARGEST], abs(residual))
-        return residual / float(told[LARGEST]) if told[LARGEST] > 0.0 else None
+        reported[LARGEST] = max(reported[LARGEST], abs(residual))
+        return residual / float(reported[LARGEST]) if reported[LARGEST] > 0.0 else None
 
     @property
     def clipped(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smidgen import checks
-from smidgen._core.tune import ask, begin, expect, from_box, learn
+from smidgen._core import tune
 from smidgen.decision import Decision, FloatArray
 from smidgen.errors import DecisionMismatch, InvalidArgument, SmidgenError
 from smidgen.features import LONGEST, Row, as_row
@@ -252,7 +252,7 @@ class QuadraticTuner(Tuner):
         for surface in self._surfaces:
             surface.numbers[RANGE] = 1.0
             surface.best[:] = self._safe[0] if safe is not None else 0.0
-            begin(surface)
+            tune.begin(surface)
         self._asks, self._moves = stream_key(self._seed, DIRECTION), stream_key(self._seed, COIN)
 
     def _as_safe(self, safe: Mapping[str, Any] | None) -> tuple[int, tuple[FloatArray, float]]:
@@ -280,7 +280,7 @@ class QuadraticTuner(Tuner):
             trial, best = np.empty(self.space.dim), np.empty(self.space.dim)
             surface, key = self._surfaces[choice], self._asks
             given = (self._kappa, self._keep, key, number, self._limits, numbers, self._safe)
-            other, bound = ask(surface, *given, trial, best)
+            other, bound = tune.ask(surface, *given, trial, best)
             if bound < least or least == math.inf:
                 played, least, explored, point, greedy = choice, bound, other, trial, best
         return Decision(
@@ -325,7 +325,7 @@ class QuadraticTuner(Tuner):
 
     def _step(self, choice: int, z: FloatArray, context: FloatArray, loss: float, number: int) -> None:
         """Learn one loss; from the first few on, move the best point."""
-        learn(self._surfaces[choice], self._keep, z, context, loss, self._safe, self._moves, number)
+        tune.learn(self._surfaces[choice], self._keep, z, context, loss, self._safe, self._moves, number)
 
     def _row(self, context: Any) -> Row:
         """A context as a row; none is an empty one."""
@@ -365,7 +365,7 @@ class QuadraticTuner(Tuner):
     def _as_z(self, action: Any) -> tuple[FloatArray, bool]:
         """A point in own units as z, and whether it lies in the space."""
         point, z = np.require(self.from_own_units(action), requirements=["C", "A"]), np.empty(self.space.dim)
-        return z, from_box(point, self._limits, z)
+        return z, tune.from_box(point, self._limits, z)
 
     def best(self, context: Any = None) -> Best:
         """The point that the surface thinks best, in own units, and the loss that it expects there."""
@@ -373,7 +373,7 @@ class QuadraticTuner(Tuner):
         found: list[tuple[float, float, FloatArray, int]] = []
         for choice in range(self._choices) if not self._safe[0].size else [self._choice]:
             surface, point = self._surfaces[choice], np.empty(self.space.dim)
-            mean, deviation = expect(surface, self._keep, numbers, self._limits, point)
+            mean, deviation = tune.expect(surface, self._keep, numbers, self._limits, point)
             if surface.losses_learnt:
                 width = 1.96 * deviation / 0.4 * surface.numbers[RANGE]
                 found.append((surface.in_own_units(mean), width, point, choice))

@@ -122,7 +122,7 @@ class ChainChecker:
         if self._created is None or self._created.type != "created" or self._changed:
             return
         try:
-            told = codec.read_fields(self._created.body, 1)
+            fields = codec.read_fields(self._created.body, 1)
         except InvalidRecord as error:
             yield "settings", error.problem
             return
@@ -131,7 +131,7 @@ class ChainChecker:
         except UNREADABLE as error:
             yield "settings", f"the settings in the table of models cannot be read: {error}"
             return
-        if told.get("model", asked) != asked or told.get("resolved", self._row.resolved) != self._row.resolved:
+        if fields.get("model", asked) != asked or fields.get("resolved", self._row.resolved) != self._row.resolved:
             yield "settings", "the settings in the table of models are not those that it was made with"
 
 

@@ -54,8 +54,8 @@ def list_models(
 
     listed = _from_service(url, token) if url is not None else _from_database(data)
     if json:
-        told = [msgspec.to_builtins(model) | {"findings": msgspec.to_builtins(found)} for model, found in listed]
-        plain = told if health else [model for model, _ in listed]
+        listing = [msgspec.to_builtins(model) | {"findings": msgspec.to_builtins(found)} for model, found in listed]
+        plain = listing if health else [model for model, _ in listed]
         typer.echo(msgspec.json.format(msgspec.json.encode(plain), indent=2).decode())
         return
     if health:
@@ -256,9 +256,9 @@ def promote(place: CommandTarget, name: Name) -> None:
         found = engine.promote(name)
         return {"champion": found.champion, "model_version": found.model_version}
 
-    told = place.run(here, lambda client: client.promote(name))
-    version = told["model_version"]
-    typer.echo(f"Promoted {name}: {told['champion']} uses its settings and state from version {version} on.")
+    reply = place.run(here, lambda client: client.promote(name))
+    version = reply["model_version"]
+    typer.echo(f"Promoted {name}: {reply['champion']} uses its settings and state from version {version} on.")
 
 
 @models.command()
@@ -481,9 +481,9 @@ def retain(
     def here(engine: Engine, progress: Progress) -> dict[str, Any]:
         import msgspec
 
-        told: dict[str, Any] = msgspec.to_builtins(engine.retain(name, seconds, progress))
+        reply: dict[str, Any] = msgspec.to_builtins(engine.retain(name, seconds, progress))
         engine.maintain()
-        return told
+        return reply
 
     done = _run_with_progress("retain", name, place, here, lambda client: client.retain(name, seconds))
     kept = f" Kept {done['kept']} older decisions whose window is open." if done["kept"] else ""

@@ -125,8 +125,8 @@ def _show(found: WhatIf) -> None:
         for sentence in [*([outcome.verdict] if outcome.verdict else []), *words]:
             console.print(f"{outcome.learner}: {sentence}", markup=False)
     if found.examined is not None:
-        told = ", ".join(f"{read:.2f}" for read in found.examined.read)
-        console.print(f"probability that users look at each position: {told}", markup=False)
+        shares = ", ".join(f"{read:.2f}" for read in found.examined.read)
+        console.print(f"probability that users look at each position: {shares}", markup=False)
     for note in found.notes:
         console.print(f"note: {note}", style="dim", markup=False)
     for note, whose in _remarks(found).items():

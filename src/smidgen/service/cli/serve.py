@@ -6,6 +6,7 @@ Each command imports heavy modules itself. All commands except ``serve`` can run
 from __future__ import annotations
 
 import inspect
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -182,6 +183,28 @@ def serve(
         bool,
         typer.Option("--access-log", envvar="SMIDGEN_ACCESS_LOG", help="Log every request, without its body."),
     ] = False,
+    metrics_models: Annotated[
+        int,
+        typer.Option(
+            envvar="SMIDGEN_METRICS_MODELS", min=0, help="Most models with series of their own in the metrics."
+        ),
+    ] = 200,
+    webhook: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SMIDGEN_WEBHOOK",
+            metavar="URL",
+            help="Send health findings and verdicts there as signed CloudEvents; needs SMIDGEN_WEBHOOK_SECRET.",
+        ),
+    ] = None,
+    otel: Annotated[
+        bool,
+        typer.Option(
+            "--otel",
+            envvar="SMIDGEN_OTEL",
+            help="Send OpenTelemetry traces to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names.",
+        ),
+    ] = False,
 ) -> None:
     """Run the decision service and its dashboard. Ctrl-C or SIGTERM stops it gracefully.
 
@@ -213,6 +236,10 @@ def serve(
         apprentice=apprentice,
         workers=workers,
         access_log=access_log,
+        metrics_models=metrics_models,
+        otel=otel,
+        webhook=webhook,
+        webhook_secret=os.environ.get("SMIDGEN_WEBHOOK_SECRET", ""),
     )
     configure_logs(log_format, log_level, access_log=access_log)
 
@@ -289,8 +316,8 @@ def list_tokens(data: Data = DATA) -> None:
     with Inspection(data) as seen:
         for each in seen.reading.tokens():
             times = (each.created_at, each.expires_at, each.used_at, each.revoked_at)
-            told = ("" if at is None else stamp(at).partition(".")[0] + "Z" for at in times)
-            table.add_row(each.id, each.name or "", each.scopes, each.model or "all", *told)
+            stamps = ("" if at is None else stamp(at).partition(".")[0] + "Z" for at in times)
+            table.add_row(each.id, each.name or "", each.scopes, each.model or "all", *stamps)
     console = Console()
     if table.rows and not console.is_terminal:
         console.width = max(console.width, console.measure(table, options=console.options.update(width=1000)).maximum)

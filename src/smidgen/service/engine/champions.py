@@ -73,7 +73,16 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
         params.setdefault("n_classes", made.settings["n_classes"])
     if body.features is None and not rows:
         changes["features"] = made.body.features
-    for name in ("labels", "window_s", "reward_range", "default_reward", "knobs", "keep_texts", "candidates"):
+    for name in (
+        "labels",
+        "window_s",
+        "reward_range",
+        "default_reward",
+        "knobs",
+        "keep_texts",
+        "keep_asked",
+        "candidates",
+    ):
         if getattr(body, name) is None:
             changes[name] = getattr(made.body, name)
     if body.knobs is not None and made.body.knobs is not None:  # an object has no order: points have the champion's
@@ -173,6 +182,6 @@ def challenger_answers(champion: ServedModel, learner: Learner, number: int, uni
         return False
     of, holdout = challenger.blueprint.body.challenger_of, champion.blueprint.terms.holdout
     if unit is not None and isinstance(of, Of) and of.by == "unit":
-        salt = holdout.salt if holdout is not None else champion.name
+        salt = holdout.salt if holdout is not None else f"model {champion.id}"
         return unit_draw(f"{salt}:challenger", unit) < share
     return bool(uniforms(unwrap(learner).params["seed"], number, 1, stream=TRAFFIC)[0] < share)

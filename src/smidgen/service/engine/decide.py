@@ -26,6 +26,7 @@ from smidgen.service.engine.context import CommandHandler, EngineContext
 from smidgen.service.engine.learner_cache import OpenDecision
 from smidgen.service.engine.log_reader import Reply, reply
 from smidgen.service.engine.model import ServedModel, feature_names, read_lengths
+from smidgen.service.engine.question import recorded
 from smidgen.service.engine.replay import LearningEvent
 from smidgen.service.errors import Conflict, Impossible, StorageFailed, json_text
 from smidgen.service.log import codec
@@ -289,6 +290,7 @@ class DecideHandler(CommandHandler):
         if answer.holdout:
             told["holdout"] = True
         hashed = [] if answer.holdout else self._new_hashed_names(model, body)
+        record, beside = answer.learner.to_compact(decision), None if shown is None else shown.decision
         shared = _shared_fields(
             answer.start,
             answer.names,
@@ -297,9 +299,10 @@ class DecideHandler(CommandHandler):
             body.unit if model.leader is None else None,
             answer.lengths,
         )
+        if shown is None:
+            shared = {**(shared or {}), **self._question(answer, request, len(record))} or None
         holdout, unit = terms.holdout, body.unit or body.key
         share = holdout.share if holdout is not None and body.chosen is None else 0.0
-        record, beside = answer.learner.to_compact(decision), None if shown is None else shown.decision
         content = codec.DecisionBody(decision.number, model.version, terms.window_s, ids, record, shared, beside)
         row = NewDecision(
             name,
@@ -323,6 +326,12 @@ class DecideHandler(CommandHandler):
             share=share or None,
         )
         return PendingDecision(model, row, ids, answer), told
+
+    def _question(self, answer: ArmDecision, request: ValidatedRequest, size: int) -> dict[str, bytes]:
+        """Return what the event keeps for the story of a decision."""
+        model, learner = answer.model, answer.learner
+        table, keep = self._learners.table(model, learner), model.blueprint.body.keep_asked is not False
+        return recorded(learner, table, request.context, answer.decision, size, keep, by_model=not answer.holdout)
 
     def _new_hashed_names(self, model: ServedModel, body: DecisionBody) -> list[str]:
         """Names of hashed features that no event has told; the row of this decision tells them."""
@@ -420,6 +429,6 @@ def _shared_fields(
     lengths: dict[str, int] | None,
 ) -> dict[str, Any] | None:
     """Optional fields of a decision's event; None if there are none."""
-    told = {"start": start, "names": names or None, "hashed": hashed or None, "request": request, "unit": unit}
-    told["lengths"] = lengths
+    told: dict[str, Any] = {"start": start, "names": names or None, "hashed": hashed or None, "request": request}
+    told |= {"unit": unit, "lengths": lengths}
     return {name: value for name, value in told.items() if value is not None} or None

@@ -28,13 +28,16 @@ AGREEING = 1000
 OPEN = 50_000
 
 
-def closed_decisions(reading: StoreReader, model: ServedModel, now: float) -> list[Outcome]:
-    """The latest decisions that are closed and that anybody saw, the latest first; of all shards."""
-    found = [_closed_in_shard(reading, part.shard, now) for part in model.parts]
+def closed_decisions(reading: StoreReader, model: ServedModel, now: float, *, held: bool = False) -> list[Outcome]:
+    """The latest decisions that are closed and that anybody saw, the latest first; of all shards.
+
+    ``held`` counts those of the policy of a holdout too.
+    """
+    found = [_closed_in_shard(reading, part.shard, now, held=held) for part in model.parts]
     return list(islice(heapq.merge(*found, key=lambda row: -row.at), LAST)) if len(found) > 1 else found[0]
 
 
-def _closed_in_shard(reading: StoreReader, shard: int, now: float) -> list[Outcome]:
+def _closed_in_shard(reading: StoreReader, shard: int, now: float, *, held: bool) -> list[Outcome]:
     """Read the closed decisions of one shard (`closed_decisions`).
 
     Those whose window is over, answered or not. While there are few of them, decisions that were answered before the
@@ -42,7 +45,7 @@ def _closed_in_shard(reading: StoreReader, shard: int, now: float) -> list[Outco
     that a rollback took back do not count, since they are not measured any more.
     """
     back = [each for each in read_undo_events(reading, shard) if each.type == "rolled_back"]
-    ended = [Outcome(*row) for row in reading.query("ended", shard, now=now, limit=SEEN)]
+    ended = [Outcome(*row) for row in reading.query("ended_all" if held else "ended", shard, now=now, limit=SEEN)]
 
     def counts(row: Outcome) -> bool:
         version = row.version
@@ -51,6 +54,9 @@ def _closed_in_shard(reading: StoreReader, shard: int, now: float) -> list[Outco
     seen = [row for row in ended if counts(row)][:LAST]
     if len(ended) < SEEN and len(seen) < LAST:
         answered = [Outcome(*row) for row in reading.query("answers", shard, limit=LAST)]
+        if held:
+            latest = (Outcome(*row) for row in reading.query("lately_all", shard, limit=SEEN))
+            answered += [row for row in latest if row.answer == "recorded"]
         known = {row.seq for row in ended}
         early = [row for row in answered if counts(row) and row.seq not in known]
         seen += sorted(early, key=lambda row: -row.seq)[: LAST - len(seen)]
@@ -73,9 +79,9 @@ def count_open(reading: StoreReader, model: ServedModel, now: float) -> tuple[in
     return sum(int(shown) for shown, _ in rows), sum(int(pending) for _, pending in rows)
 
 
-def quality(reading: StoreReader, model: ServedModel, now: float) -> Quality:
+def quality(reading: StoreReader, model: ServedModel, now: float, *, held: bool = False) -> Quality:
     """The loop's figure over the last 200 closed decisions, with a 95 % interval if ten or more have a figure."""
-    rows, loop = closed_decisions(reading, model, now), model.blueprint.loop
+    rows, loop = closed_decisions(reading, model, now, held=held), model.blueprint.loop
     worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
     told = [worst if row.measure is None and row.is_unanswered else row.measure for row in rows]
     values = [value for value in told if value is not None]
@@ -97,12 +103,15 @@ def all_committed_counts(reading: StoreReader, model: ServedModel) -> Counts:
     return pool_counts([committed_counts(reading, part) for part in model.parts])
 
 
-def summarize_model(reading: StoreReader, model: ServedModel, now: float) -> ModelReply:
-    """A model's settings, counts and figures, at a moment."""
+def summarize_model(reading: StoreReader, model: ServedModel, now: float, *, held: bool = False) -> ModelReply:
+    """A model's settings, counts and figures, at a moment; ``held`` counts a holdout's decisions in its quality."""
     body, terms = model.blueprint.body, model.blueprint.terms
     leader = model.leader.name if model.leader is not None else None
     with reading.snapshot():  # counts and figures are of the same events
-        each, figures = [committed_counts(reading, part) for part in model.parts], quality(reading, model, now)
+        each, figures = (
+            [committed_counts(reading, part) for part in model.parts],
+            quality(reading, model, now, held=held),
+        )
         bases = [reading.checkpoint(part.shard) for part in model.parts]
         says = [reading.query("agreement", part.shard, limit=AGREEING)[0] for part in model.parts]
     counts, of, agreed = pool_counts(each), sum(n for n, _ in says), sum(n for _, n in says)
@@ -122,6 +131,7 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float) -> Mod
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
         retention_s=terms.retention_s,
         keep_texts=None if model.blueprint.loop.dim is None else body.keep_texts is not False,
+        keep_asked=body.keep_asked is not False,
         keyed=model.keyed,
         shared_start=model.blueprint.shared.start if model.keyed else None,
         created_at=stamp(model.created_at),

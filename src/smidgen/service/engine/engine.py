@@ -491,7 +491,8 @@ class Maintenance(Transactions):
 
     def _due_here(self, patience: float, limit: int = SWEPT) -> list[DecisionRow]:
         """The decisions whose silence is to be learnt by this worker: of its own shards, or left over by others."""
-        rows, now = self._expiry.due_decisions(limit + len(self._skipped)), self.clock()
+        now = self.clock()
+        rows = self.store.due_decisions(now, limit + len(self._skipped))
         known = [row for row in rows if row.id not in self._skipped and row.shard in self.shards][:limit]
         return [row for row in known if self.owns(row.shard) or row.expires_at + patience < now]
 
@@ -767,4 +768,4 @@ class Engine(Maintenance):
 
     def story(self, name: str, allowed: str | None = None) -> Story:
         """A decision from beginning to end."""
-        return story_of(self.events, self.shards, name, allowed, self.clock())
+        return story_of(self.events, self.shards, name, allowed, self.clock(), self.learners.peek)

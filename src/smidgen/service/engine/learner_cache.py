@@ -7,7 +7,6 @@ Nothing that takes back, erases or puts other settings in force may lie between:
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -26,14 +25,11 @@ from smidgen.learners.pipeline import Pipeline, vectorizer_of
 from smidgen.serialization import same
 from smidgen.service.engine import recovery
 from smidgen.service.engine.model import ServedModel
-from smidgen.service.engine.recovery import initial_learner, latest_usable_snapshot
 from smidgen.service.engine.replay import (
     LearningEvent,
     UndoneVersions,
     apply_event,
     as_learner_input,
-    find_key_start,
-    read_undone,
     replay,
     start_learner,
 )
@@ -221,6 +217,11 @@ class LearnerCache:
         if self._over_limit:
             self._shrink()
         return held
+
+    def peek(self, model: ServedModel, key: str | None) -> Learner | None:
+        """The learner in memory, perhaps behind what others wrote, or None; changes nothing, and any thread may ask."""
+        held = self._plain.get(model.shard) if key is None else self._keyed.get((model.shard, key))
+        return None if held is None else held.learner
 
     def begin_command(self) -> None:
         """Pin every keyed learner that is used from now on, until `end_command`."""
@@ -431,16 +432,7 @@ class LearnerCache:
 
     def _recover(self, model: ServedModel, key: str | None, upto: int | None = None) -> CachedLearner:
         """A learner as its log has it, or as it was after an event."""
-        gone, first = read_undone(self._store, model.shard), model.origin
-        found, start = latest_usable_snapshot(self._store, model, key, gone, upto), None
-        learner, seq, fresh = (*found, False) if found is not None else initial_learner(self._store, model, key)
-        if fresh and key is not None and first.shared_start is not None:
-            start = find_key_start(self._store.events_of_key(model.shard, key), gone.restarts_key)
-        changes = self._store.changes(model.shard, seq, key)
-        if upto is not None:
-            changes = itertools.takewhile(lambda change: change[0].seq <= upto, changes)
-        learner, last = replay(learner, changes, gone, key, start)
-        seq = max(seq, last)
+        learner, seq, start = recovery.recover_learner(self._store, model, key, upto)
         learner.reserve(self._store.last_number(model.shard, key))
         if learner.guarded:
             model.scaled[key] = learner.guarded

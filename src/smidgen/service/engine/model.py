@@ -432,6 +432,12 @@ class ServedModel:
         return self.past[era].blueprint if era < len(self.past) else self.blueprint
 
     @property
+    def has_holdout(self) -> bool:
+        """True if a fixed policy answers a share of the requests."""
+        holdout = self.blueprint.terms.holdout
+        return holdout is not None and holdout.share > 0.0
+
+    @property
     def keyed(self) -> bool:
         """True if every key has a learner of its own."""
         return self.blueprint.body.keyed

@@ -11,7 +11,14 @@ from smidgen.learners import Learner
 from smidgen.learners.saving import decode_learner
 from smidgen.service.engine.model import KIND as NAMES
 from smidgen.service.engine.model import ServedModel
-from smidgen.service.engine.replay import UndoneVersions, apply_event, read_undone
+from smidgen.service.engine.replay import (
+    KeyStart,
+    UndoneVersions,
+    apply_event,
+    find_key_start,
+    read_undone,
+    replay,
+)
 from smidgen.service.engine.shared_state import KIND, ExactMean, SharedKeyState, fold
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log import codec
@@ -62,6 +69,22 @@ def read_checkpoint(base: Checkpoint) -> dict[str, Any]:
 # The states of learners that were written aside: which of them can be used, and why another cannot.
 
 _UNREADABLE = (SmidgenError, ValueError, KeyError, TypeError)
+
+
+def recover_learner(
+    reading: LogReader, model: ServedModel, key: str | None, upto: int | None = None
+) -> tuple[Learner, int, KeyStart | None]:
+    """A learner as its log has it, or as it was after an event; its last event, and where a fresh key began."""
+    gone = read_undone(reading, model.shard)
+    found, start = latest_usable_snapshot(reading, model, key, gone, upto), None
+    learner, seq, fresh = (*found, False) if found is not None else initial_learner(reading, model, key)
+    if fresh and key is not None and model.origin.shared_start is not None:
+        start = find_key_start(reading.events_of_key(model.shard, key), gone.restarts_key)
+    changes = reading.changes(model.shard, seq, key)
+    if upto is not None:
+        changes = itertools.takewhile(lambda change: change[0].seq <= upto, changes)
+    learner, last = replay(learner, changes, gone, key, start)
+    return learner, max(seq, last), start
 
 
 def latest_usable_snapshot(

@@ -6,15 +6,24 @@ from collections.abc import Mapping
 
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.question import asked_as_sent, best_answers, greedy_answer
 from smidgen.service.engine.replay import UndoneVersions, read_undone, restored_version
+from smidgen.service.engine.restarts import InMemory, read_restarts
 from smidgen.service.errors import Conflict, Erased, UnknownDecision
 from smidgen.service.log.events import Event, stamp
-from smidgen.service.schemas import Story
+from smidgen.service.schemas import BestAnswer, FreshStart, Story
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import DecisionRow
 
 
-def story_of(log: EventLog, models: Mapping[int, ServedModel], name: str, allowed: str | None, now: float) -> Story:
+def story_of(
+    log: EventLog,
+    models: Mapping[int, ServedModel],
+    name: str,
+    allowed: str | None,
+    now: float,
+    in_memory: InMemory = lambda model, key: None,
+) -> Story:
     """A decision from beginning to end.
 
     Parameters
@@ -29,6 +38,8 @@ def story_of(log: EventLog, models: Mapping[int, ServedModel], name: str, allowe
         The only model that may be told of, or None.
     now
         Seconds since 1970.
+    in_memory
+        Gives learners that are in memory, whose fresh starts need not be read from the log.
     """
     with log.reading.snapshot():
         row, model = find_decision(log, models, name, allowed)
@@ -39,6 +50,11 @@ def story_of(log: EventLog, models: Mapping[int, ServedModel], name: str, allowe
         back = retractions(log.reading, row.shard, gone).get(row.id)
         rolled_back = row.version is not None and row.version in gone
         again = restored_version(log.reading, row.shard, row.id) if row.version is None else None
+        restarts = read_restarts(log.reading, model, event.key, in_memory(model, event.key))
+    before = event.reply.get("model_version", 0)
+    loop, made = model.blueprint_at(row.seq).loop, event.decision
+    best = best_answers(made, loop.answers_of(event.ids))
+    keep = model.blueprint.body.keep_asked is not False
     why_not = None
     if rolled_back:
         why_not = f"a rollback undid it: it was learnt at version {row.version} and does not count any more"
@@ -74,6 +90,18 @@ def story_of(log: EventLog, models: Mapping[int, ServedModel], name: str, allowe
         retracted_at=stamp(back.at) if back is not None else None,
         request_id=(event.shared or {}).get("request"),
         holdout=bool(row.holdout),
+        asked=asked_as_sent(made, event.shared) if keep else None,
+        greedy=greedy_answer(loop, made, event.ids),
+        top=None if best is None else [BestAnswer(id=id, score=score, probability=p) for id, score, p in best],
+        price=event.reply.get("price"),
+        slots=event.reply.get("choices"),
+        restarts=None
+        if restarts is None
+        else [
+            FreshStart(version=each.version, reason=each.reason, at=stamp(each.at))
+            for each in restarts
+            if each.version > before
+        ],
     )
 
 

@@ -29,6 +29,7 @@ from smidgen.service.http.auth import Tokens
 from smidgen.service.http.endpoints import EndpointSpec, all_endpoints, integration_endpoints
 from smidgen.service.http.errors import error_response
 from smidgen.service.http.fast_path import FastPath
+from smidgen.service.http.metrics import Metrics
 from smidgen.service.http.middleware import LIMIT, Admission, Gate, InFlight, InFlightBytes
 from smidgen.service.http.openapi import document
 from smidgen.service.http.plugins import plugin_routes
@@ -37,7 +38,10 @@ from smidgen.service.http.resources import JSON, Options, Service, record_uses_l
 from smidgen.service.http.retention import retention_loop
 from smidgen.service.http.rights import MATRIX, guard
 from smidgen.service.http.telemetry import REQUEST_ID, UNMATCHED, RequestObserver, request_id
+from smidgen.service.http.tracing import TRACEPARENT, Tracing
+from smidgen.service.http.webhooks import Webhooks, check_webhook
 from smidgen.service.http.workers import publish_status
+from smidgen.service.monitoring.health import Health
 from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
 
@@ -79,7 +83,7 @@ class Outermost:
     app
         The rest of the application.
     observer
-        Writes the access log.
+        Counts requests and writes the access log.
     routes
         The path of each endpoint, as a template.
     """
@@ -97,6 +101,8 @@ class Outermost:
         began, status = perf_counter(), 500
         id = request_id(next((value for name, value in scope["headers"] if name == REQUEST_ID), None))
         scope["request_id"] = id
+        parent = next((value for name, value in scope["headers"] if name == TRACEPARENT), None)
+        scope["trace"] = trace = self._observer.trace(parent)
 
         async def marked(message: Message) -> None:
             nonlocal status
@@ -115,7 +121,7 @@ class Outermost:
             route = self._routes.get(scope.get("endpoint"), UNMATCHED)
             peer = scope.get("client")
             path, spent = scope["path"], perf_counter() - began
-            self._observer.finish(route, scope["method"], path, status, spent, id, peer[0] if peer else None)
+            self._observer.finish(route, scope["method"], path, status, spent, id, peer[0] if peer else None, trace)
 
 
 class Application(Starlette):
@@ -124,7 +130,7 @@ class Application(Starlette):
     Parameters
     ----------
     observer
-        Writes the access log.
+        Counts requests and writes the access log.
     settings
         Those of Starlette.
     """
@@ -146,7 +152,11 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
     blueprint.set_limit(options.max_learner)
     holding = InFlightBytes(max(LIMIT, 4 * options.max_body))
     gate = Gate(options.public_url, options.trusted_proxies)
-    observer = RequestObserver(access_log=options.access_log)
+    metrics = Metrics()
+    if options.webhook is not None:
+        check_webhook(options.webhook, options.webhook_secret)
+    tracing = Tracing() if options.otel else None
+    observer = RequestObserver(metrics, access_log=options.access_log, tracing=tracing)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -178,18 +188,25 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         writer.start()
         reading = engine.store.reader()  # the engine's own connection waits for every commit
         held = (lambda: engine.tokens) if engine.store.shared else None
-        here = Service(options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock), observer)
+        here = Service(
+            options, engine, writer, reading, EventLog(reading), Tokens(reading, held, clock), observer, metrics
+        )
+        here.health = Health(engine.learners.peek)
         app.state.service, app.state.direct = here, FastPath(here, holding, gate)
         if engine.leases is not None:
             engine.leases.start(writer.take_over)
         keeping = asyncio.create_task(retention_loop(here), name="smidgen retention")
         telling = asyncio.create_task(publish_status(here), name="smidgen board")
         noting = asyncio.create_task(record_uses_loop(here), name="smidgen tokens")
+        tasks = [keeping, telling, noting]
+        if options.webhook is not None:
+            webhooks = Webhooks(here, options.webhook, options.webhook_secret)
+            tasks += [asyncio.create_task(work) for work in (webhooks.watch(), webhooks.deliver())]
         try:
             yield
         finally:
             stopping.set()
-            for task in (tasks := [keeping, telling, noting]):
+            for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
             await write_uses(here, within_s=0.0)
@@ -198,6 +215,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
             await writer.stop()
             reading.close()
             engine.close()
+            await asyncio.to_thread(observer.close)
 
     handlers: Any = {
         SmidgenError: _on_error,

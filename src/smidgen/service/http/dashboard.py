@@ -16,6 +16,7 @@ from starlette.responses import Response
 from smidgen.service.engine.description import committed_counts, span_of
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.registry import catalogue, describe_loops
+from smidgen.service.engine.restarts import read_restarts
 from smidgen.service.errors import Unknown
 from smidgen.service.http.endpoints import Endpoint
 from smidgen.service.http.plugins import links
@@ -160,6 +161,7 @@ async def curve(request: Request) -> Response:
     lag = await asyncio.to_thread(_lag, here.reading, model)
     points = learnt_points(learnt.rows, span_of(loop))
     report = await asyncio.to_thread(here.health.of, here.reading, model, here.engine.clock())
+    started = None if model.keyed else await asyncio.to_thread(_restarts, here, model)
     promise = guarantee(model, [(point["to"], point["lag"]) for point in points], report.conditions)
     return uncached(
         {
@@ -171,6 +173,7 @@ async def curve(request: Request) -> Response:
             "made": made_points(made.rows),
             "bound": promise._asdict(),
             "lag": lag,
+            "restarts": started,
         }
     )
 
@@ -217,8 +220,9 @@ async def story(request: Request) -> Response:
     here = grant.here
     id = request.path_params["id"]
     now = here.engine.clock()
-    lines = await asyncio.to_thread(story_sentences, here.log, here.engine.shards, id, grant.only, now)
-    if (why := in_words(await explain(here, id, grant.only))) is not None:
+    engine = here.engine
+    lines = await asyncio.to_thread(story_sentences, here.log, engine.shards, id, grant.only, now, engine.learners.peek)
+    if (why := in_words((await explain(here, id, grant.only)).now)) is not None:
         lines.append({"at": stamp(now), "text": why})
     return uncached({"decision": id, "lines": lines})
 
@@ -240,6 +244,12 @@ async def sample(request: Request) -> Response:
     for _ in range(body.users):
         await grant.run(partial(play, here.engine, name))
     return uncached({"model": name, "played": body.users})
+
+
+def _restarts(here: Service, model: ServedModel) -> list[dict[str, Any]] | None:
+    """The latest fresh starts of a model without keys; None if its log cannot be read."""
+    found = read_restarts(here.reading, model, None, here.engine.learners.peek(model, None))
+    return None if found is None else [{**each._asdict(), "at": stamp(each.at)} for each in found]
 
 
 #: The pages, their files, and their figures: method, path, endpoint.

@@ -25,6 +25,7 @@ from smidgen.service.http.middleware import LARGE, Gate, InFlightBytes, decode
 from smidgen.service.http.resources import Service
 from smidgen.service.http.rights import MATRIX, Grant
 from smidgen.service.http.telemetry import REQUEST_ID, request_id
+from smidgen.service.http.tracing import TRACEPARENT, RequestTrace
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import ErrorReply, FeedbackReply, internal_error
 
@@ -76,7 +77,7 @@ class FastPath:
 
         ``peer`` is the address of the other end of the connection.
         """
-        began = perf_counter()
+        began, observer = perf_counter(), self._here.observer
         size, held, found = len(body), self._holding, dict(headers)
         if size > self._largest or held.held + size > held.limit or len(found) < len(headers) or not _is_plain(found):
             return False
@@ -84,8 +85,8 @@ class FastPath:
         if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):
             return False
         try:
-            id = request_id(found.get(REQUEST_ID))
-            made = self._command(target, found.get(b"authorization"), body, id)
+            id, trace = request_id(found.get(REQUEST_ID)), observer.trace(found.get(TRACEPARENT))
+            made = self._command(target, found.get(b"authorization"), body, id, trace)
             if made is None:
                 return False
             command, at_hand, tell, about, route = made
@@ -93,10 +94,12 @@ class FastPath:
             def observed(status: int, content: bytes, more: dict[str, str]) -> None:
                 respond(status, content, more if id is None else {**more, "x-request-id": id})
                 path = target.decode("latin-1")
-                self._here.observer.finish(route, "POST", path, status, perf_counter() - began, id, peer)
+                observer.finish(route, "POST", path, status, perf_counter() - began, id, peer, trace)
 
             def done(answer: Any, refusal: Exception | None) -> None:
                 held.held -= size
+                if trace is not None:
+                    trace.commit()
                 if refusal is None:
                     tell(answer, observed)
                 else:
@@ -119,7 +122,7 @@ class FastPath:
         self._open = None
 
     def _command(
-        self, target: bytes, token: bytes | None, raw: bytes, request: str | None
+        self, target: bytes, token: bytes | None, raw: bytes, request: str | None, trace: RequestTrace | None
     ) -> tuple[Callable[[], Any], Callable[[], str | None], Callable[[Any, Respond], None], Sequence[str], str] | None:
         """Make the command, whether it is hot, the sender of its answer, the decisions that it is about, its route."""
         here = self._here
@@ -129,7 +132,7 @@ class FastPath:
             id = target[len(_DECISION) : -len(_FEEDBACK)].decode("latin-1")
             if not target.endswith(_FEEDBACK) or not (id.isascii() and id.isalnum()):
                 return None
-            grant = Grant(here, _REACT, rights, header)
+            grant = Grant(here, _REACT, rights, header, trace=trace)
             feedback = decode(raw, loops.feedback)
             command = grant.command(partial(here.engine.feedback, id, feedback))
             return (
@@ -142,7 +145,7 @@ class FastPath:
         name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
         if not target.startswith(_MODEL) or not target.endswith(_DECISIONS) or name not in here.engine.models:
             return None
-        grant = Grant(here, _DECIDE, rights, header, name, request)
+        grant = Grant(here, _DECIDE, rights, header, name, request, trace)
         body = decode(raw, loops.decision)
         made = grant.command(lambda _: here.engine.decide(name, body))
         return made, partial(here.engine.is_hot_for_decide, name, body.key), _send_decision, (), _DECIDE_ROUTE

@@ -1,4 +1,4 @@
-"""Open resources of a running service, its options and metrics."""
+"""Open resources of a running service, and its options."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import logging
 import mmap
 import struct
 import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -26,111 +25,20 @@ from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import BadRequest, StorageFailed, json_text
 from smidgen.service.http.auth import USED_S, Tokens
 from smidgen.service.http.jobs import ModelJobs
+from smidgen.service.http.metrics import MODELS, Metrics, Note
 from smidgen.service.http.telemetry import RequestObserver
 from smidgen.service.monitoring.curves import Curves
 from smidgen.service.monitoring.health import Health
 from smidgen.service.monitoring.position_bias import BiasCache
 from smidgen.service.monitoring.summaries import SummaryCache
-from smidgen.service.monitoring.weights import contributions
-from smidgen.service.schemas import Contributions
+from smidgen.service.monitoring.weights import Explained, explained
 from smidgen.service.storage.address import Database
 from smidgen.service.storage.protocol import StoreReader
-
-if TYPE_CHECKING:
-    from smidgen.service.schemas import Finding
-    from smidgen.service.storage.records import Counts
-
-# Figures for Prometheus.
-
-#: What a process says of itself.
-Note = dict[str, Any]
-#: The figures of a process: their names there, their names for Prometheus, and their kinds.
-_EACH = (
-    ("commits", "smidgen_commits_total", "counter"),
-    ("commands", "smidgen_commands_total", "counter"),
-    ("failed_snapshots", "smidgen_failed_snapshots_total", "counter"),
-    ("learners_in_memory", "smidgen_learners_in_memory", "gauge"),
-)
-
-
-class Metrics:
-    """Counts of what happened since the start."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()
-
-    def count(self, what: str, kind: str) -> None:
-        """One more of this."""
-        self._counts[what, kind] += 1
-
-    def status_of(self, engine: Engine, writer: Writer) -> Note:
-        """Figures of this process."""
-        return {
-            "counts": [[what, kind, n] for (what, kind), n in self._sorted()],
-            "commits": writer.commits,
-            "commands": writer.commands,
-            "failed_snapshots": engine.failed_snapshots,
-            "learners_in_memory": len(engine.learners),
-        }
-
-    def text(
-        self,
-        notes: Sequence[Note],
-        models: Iterable[tuple[str, Counts]],
-        findings: Iterable[tuple[str, Finding]] = (),
-        gauges: Iterable[tuple[str, dict[str, int | str], int]] = (),
-    ) -> str:
-        """The exposition format.
-
-        Parameters
-        ----------
-        notes
-            What each process says of itself; those of several workers have the number of theirs.
-        models, findings
-            How far the models are, and what was found about them, by name.
-        gauges
-            What else is told: names, labels, values.
-        """
-        lines: list[str] = []
-        for what, label in (("feedback", "status"), ("refused", "type")):
-            lines.append(f"# TYPE smidgen_{what}_total counter")
-            for note in notes:
-                own = [(kind, n) for of, kind, n in note["counts"] if of == what]
-                lines += [f"smidgen_{what}_total{_labels(note, **{label: kind})} {n}" for kind, n in own]
-        for what, name, kind in _EACH:
-            lines.append(f"# TYPE {name} {kind}")
-            lines += [f"{name}{_labels(note)} {note[what]}" for note in notes]
-        known = list(models)
-        for name in ("decisions", "version", "late"):
-            lines.append(f"# TYPE smidgen_model_{name} counter")
-            lines += [f'smidgen_model_{name}{{model="{model}"}} {getattr(counts, name)}' for model, counts in known]
-        lines.append("# TYPE smidgen_model_findings gauge")
-        found = Counter((name, finding.code, finding.severity) for name, finding in findings)
-        lines += [
-            f'smidgen_model_findings{{model="{name}",code="{code}",severity="{severity}"}} {n}'
-            for (name, code, severity), n in sorted(found.items())
-        ]
-        told = set[str]()
-        for name, labels, value in gauges:
-            lines += [f"# TYPE {name} gauge"] if name not in told else []
-            told.add(name)
-            lines.append(f"{name}{_labels({}, **labels)} {value}")
-        return "\n".join(lines) + "\n"
-
-    def _sorted(self) -> list[tuple[tuple[str, str], int]]:
-        return sorted(self._counts.items())
-
-
-def _labels(note: Note, **more: Any) -> str:
-    """Labels as they are written; that of a worker, where there are several, first."""
-    told = {**({"worker": note["worker"]} if "worker" in note else {}), **more}
-    return "{" + ",".join(f'{name}="{value}"' for name, value in told.items()) + "}" if told else ""
-
 
 # A board in memory that the workers of one supervisor share: each writes how it is, all can read it.
 
 #: How many bytes each worker may write, and after how many seconds without a word one counts as gone.
-SIZE, GONE_S = 32 << 10, 3.0
+SIZE, GONE_S = 128 << 10, 3.0
 _HEAD = struct.Struct("<QQ")  # how often it was written (odd: it is being written), and how many bytes there are
 
 
@@ -155,7 +63,7 @@ class SharedStatus:
         self.workers = workers
         self._memory = mmap.mmap(-1, workers * SIZE)
 
-    def write(self, worker: int, note: dict[str, Any]) -> None:
+    def write(self, worker: int, note: Note) -> None:
         """Put up how a worker is; what is too long is left out."""
         content = msgspec.json.encode({**note, "worker": worker, "at": time.monotonic()})
         start = worker * SIZE
@@ -167,13 +75,13 @@ class SharedStatus:
         self._memory[start + _HEAD.size : start + _HEAD.size + len(content)] = content
         _HEAD.pack_into(self._memory, start, count + 2, len(content))
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> list[Note]:
         """Statuses of the workers that have written lately, in order."""
         found = (self._read(worker * SIZE) for worker in range(self.workers))
         now = time.monotonic()
         return [note for note in found if note is not None and now - note["at"] < GONE_S]
 
-    def _read(self, start: int) -> dict[str, Any] | None:
+    def _read(self, start: int) -> Note | None:
         for _ in range(100):
             count, size = _HEAD.unpack_from(self._memory, start)
             if count % 2 or not size:
@@ -182,7 +90,7 @@ class SharedStatus:
                 continue
             content = self._memory[start + _HEAD.size : start + _HEAD.size + size]
             if _HEAD.unpack_from(self._memory, start)[0] == count:
-                note: dict[str, Any] = msgspec.json.decode(content)
+                note: Note = msgspec.json.decode(content)
                 return note
         return None
 
@@ -223,6 +131,12 @@ class Options:
         Where they say how they are.
     access_log
         Whether every request is logged.
+    metrics_models
+        Most models that have series of their own in the metrics.
+    otel
+        Whether requests are traced.
+    webhook, webhook_secret
+        Where changes of findings and verdicts are sent, or None, and what signs them.
     """
 
     data: Path | Database
@@ -242,6 +156,10 @@ class Options:
     worker: int = 0
     board: SharedStatus | None = None
     access_log: bool = False
+    metrics_models: int = MODELS
+    otel: bool = False
+    webhook: str | None = None
+    webhook_secret: str = field(default="", repr=False)
 
 
 # What every page and call of a running service has at hand: its open resources, rights, names, JSON out.
@@ -273,7 +191,7 @@ class Service:
     log: EventLog
     tokens: Tokens
     observer: RequestObserver
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: Metrics
     curves: Curves = field(default_factory=Curves)
     health: Health = field(default_factory=Health)
     jobs: ModelJobs = field(default_factory=ModelJobs)
@@ -366,8 +284,13 @@ async def write_uses(here: Service, within_s: float = USED_S) -> None:
         _log.warning("the last use of tokens could not be written: %s", error)
 
 
-async def explain(here: Service, id: str, allowed: str | None) -> Contributions | None:
-    """Contributions of the features to the score of a decision's answer, under the present weights.
+def expanded(request: Request) -> list[str]:
+    """The fields whose vectors are to be shown column by column: ``?expand=emb,title_emb``."""
+    return [each for each in request.query_params.get("expand", "").split(",") if each][:100]
+
+
+async def explain(here: Service, id: str, allowed: str | None, expand: Collection[str] = ()) -> Explained:
+    """Explain a decision by the names of its features: contributions then and now, and its request by name.
 
     Weights are read between two batches; a story does not wait for a writer that is busy, and is then told without.
     """
@@ -378,12 +301,20 @@ async def explain(here: Service, id: str, allowed: str | None) -> Contributions 
 
     model, event = await asyncio.to_thread(recorded)
 
-    def told() -> Contributions | None:
-        return contributions(here.engine, here.engine.acquire(model), event.key, event.decision)
+    def told() -> Explained:
+        return explained(here.engine, here.engine.acquire(model), event, expand)
 
     wanted = asyncio.ensure_future(here.writer.run(told))
     await asyncio.wait([wanted], timeout=PATIENCE_S)
-    return wanted.result() if wanted.done() else None
+    return wanted.result() if wanted.done() else Explained()
+
+
+def truth(request: Request, name: str) -> bool:
+    """A truth value of the query, false if it is not there."""
+    text = request.query_params.get(name, "false")
+    if text not in ("true", "false"):
+        raise BadRequest(f"{name} is {json_text(text)}", f"send true or false, e.g. ?{name}=true")
+    return text == "true"
 
 
 def whole_number(request: Request, name: str) -> int:

@@ -30,6 +30,7 @@ from smidgen.service.schemas import CopyBody, Name, RenameBody
 
 if TYPE_CHECKING:
     from smidgen.service.http.resources import Service
+    from smidgen.service.http.tracing import RequestTrace
 
 T = TypeVar("T")
 
@@ -211,9 +212,11 @@ class Grant:
         The model that the call is about, if the path or the token names one.
     request
         The caller's id of the request, which decisions keep.
+    trace
+        Notes when commands run, if requests are traced.
     """
 
-    __slots__ = ("_header", "_name", "_request", "here", "rights", "rule")
+    __slots__ = ("_header", "_name", "_request", "_trace", "here", "rights", "rule")
 
     def __init__(
         self,
@@ -223,6 +226,7 @@ class Grant:
         header: str | None,
         name: str | None = None,
         request: str | None = None,
+        trace: RequestTrace | None = None,
     ) -> None:
         if name is None:
             judge(rule, rights)
@@ -234,6 +238,7 @@ class Grant:
         self._header = header
         self._name = name
         self._request = request
+        self._trace = trace
 
     @property
     def only(self) -> str | None:
@@ -280,8 +285,10 @@ class Grant:
         if self._request is not None:
             act = functools.partial(self.here.engine.run_requested, self._request, act)
         if self.here.engine.store.shared or rule.signed or rule.partners is not _no_models:
-            return functools.partial(self._run_judged, act)
-        return functools.partial(act, self.rights.model)
+            command = functools.partial(self._run_judged, act)
+        else:
+            command = functools.partial(act, self.rights.model)
+        return command if self._trace is None else self._trace.command(command)
 
     def _run_judged(self, act: Callable[[str | None], T]) -> T:
         """Run a command that must be judged within the batch, or whose events are signed."""
@@ -342,7 +349,7 @@ async def admit(request: Request, rule: Rule) -> Grant:
         name = request.path_params["name"]
     elif rule.models is ModelAccess.PERSONALIZER:
         name = rights.model or here.options.personalizer
-    return Grant(here, rule, rights, header, name, request.scope.get("request_id"))
+    return Grant(here, rule, rights, header, name, request.scope.get("request_id"), request.scope.get("trace"))
 
 
 def guard(endpoint: Endpoint, rule: Rule) -> Endpoint:

@@ -13,6 +13,7 @@ from smidgen.errors import SmidgenError
 from smidgen.service.errors import Unknown
 from smidgen.service.http import auth
 from smidgen.service.http.endpoints import endpoint
+from smidgen.service.http.metrics import LAG, OWNED, STORE, WORKERS, Gauge, exposition
 from smidgen.service.http.resources import Service, reply, service
 from smidgen.service.http.rights import READ, ModelAccess, Rule, grant_of, judge
 from smidgen.service.http.workers import all_statuses, replication_lag
@@ -62,13 +63,14 @@ async def show_metrics(request: Request) -> Response:
         models = grant.visible(here.models())
         found = here.health.figures(here.reading, models, here.engine.clock())
         workers, known = all_statuses(here), replication_lag(here, grant.only)
-        gauges: list[tuple[str, dict[str, int | str], int]] = []
+        gauges: list[Gauge] = [(STORE, {}, here.reading.stored_bytes())] if grant.only is None else []
         if here.engine.store.shared:
-            gauges = [("smidgen_workers", {}, len(workers))]
-            gauges += [("smidgen_slots_owned", {"worker": each["worker"]}, each["owned"]) for each in workers]
-            own: dict[str, int | str] = {"worker": here.options.worker}
-            gauges += [("smidgen_lag_events", {**own, "model": name}, lag) for name, _, lag in known]
-        return here.metrics.text(workers, [(name, counts) for name, counts, _ in known], found, gauges)
+            gauges.append((WORKERS, {}, len(workers)))
+            gauges += [(OWNED, {"worker": each["worker"]}, each["owned"]) for each in workers]
+            own = {"worker": here.options.worker}
+            gauges += [(LAG, {**own, "model": name}, lag) for name, _, lag in known[: here.options.metrics_models]]
+        counts = [(name, counts) for name, counts, _ in known]
+        return exposition(workers, counts, found, gauges, here.options.metrics_models)
 
     return Response(await asyncio.to_thread(text), media_type="text/plain; version=0.0.4")
 

@@ -16,10 +16,10 @@ from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.rollback import find_retractable, refold, version_at_time
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import BadRequest, json_text
-from smidgen.service.http.endpoints import DECISION, MODEL, endpoint
+from smidgen.service.http.endpoints import DECISION, HELD, MODEL, endpoint
 from smidgen.service.http.jobs import run_in_thread
 from smidgen.service.http.middleware import raw_body
-from smidgen.service.http.resources import PATIENCE_S, Service, reply
+from smidgen.service.http.resources import PATIENCE_S, Service, reply, truth
 from smidgen.service.http.retention import retain
 from smidgen.service.http.rights import Grant, grant_of
 from smidgen.service.http.workers import job_progress
@@ -44,9 +44,9 @@ from smidgen.service.schemas import (
 # One model at a closer look: what a glance tells, and what takes a look at its learner or at its log.
 
 
-async def model_details(here: Service, model: ServedModel) -> ModelReply:
+async def model_details(here: Service, model: ServedModel, *, held: bool = False) -> ModelReply:
     """A model's reply in full."""
-    seen = await asyncio.to_thread(_summary, here, model)
+    seen = await asyncio.to_thread(_summary, here, model, held)
     if seen.undoing is None:
         seen = msgspec.structs.replace(seen, undoing=job_progress(here, model.name))
     if model.blueprint.loop.knows_best and not model.keyed:
@@ -58,12 +58,14 @@ async def model_details(here: Service, model: ServedModel) -> ModelReply:
     return seen
 
 
-def _summary(here: Service, model: ServedModel) -> ModelReply:
+def _summary(here: Service, model: ServedModel, held: bool) -> ModelReply:
     """Summary of a model and the number of its open decisions, at one moment."""
     now = here.engine.clock()
     with here.reading.snapshot():
         open_, pending = count_open(here.reading, model, now)
-        return msgspec.structs.replace(summarize_model(here.reading, model, now), open=open_, pending=pending)
+        return msgspec.structs.replace(
+            summarize_model(here.reading, model, now, held=held), open=open_, pending=pending
+        )
 
 
 async def _best(here: Service, model: ServedModel) -> BestReply | None:
@@ -105,12 +107,12 @@ async def list_models(request: Request) -> Response:
     return await asyncio.to_thread(look)
 
 
-@endpoint("GET", MODEL, "showModel", reply=ModelReply)
+@endpoint("GET", MODEL, "showModel", reply=ModelReply, query=(HELD,))
 async def show_model(request: Request) -> Response:
-    """A model at a glance."""
+    """A model at a glance; ?holdout=true counts the decisions of its holdout in its quality too."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
-    return reply(await model_details(here, here.engine.model(name)))
+    return reply(await model_details(here, here.engine.model(name), held=truth(request, "holdout")))
 
 
 @endpoint("DELETE", MODEL, "archiveModel", reply=ModelReply)

@@ -1,4 +1,4 @@
-"""Request ids, access log, and the format of log lines.
+"""Request ids, the observer of requests, and the format of log lines.
 
 Both paths of a request end in `RequestObserver.finish`: the fast path when it writes the reply, Starlette's when the
 reply is complete. Requests that are refused before they have a route (malformed HTTP, too many connections, a service
@@ -13,6 +13,8 @@ import re
 import sys
 from typing import Any, Literal
 
+from smidgen.service.http.metrics import Metrics
+from smidgen.service.http.tracing import RequestTrace, Tracing
 from smidgen.service.log.events import stamp
 
 LogFormat = Literal["text", "json"]
@@ -43,16 +45,31 @@ def request_id(value: bytes | None) -> str | None:
 
 
 class RequestObserver:
-    """Writes the access log.
+    """Counts requests in the metrics, writes the access log, and ends traces.
 
     Parameters
     ----------
+    metrics
+        Counts of this process.
     access_log
         Whether every request is logged.
+    tracing
+        Makes traces, if requests are traced.
     """
 
-    def __init__(self, *, access_log: bool = False) -> None:
+    def __init__(self, metrics: Metrics, *, access_log: bool = False, tracing: Tracing | None = None) -> None:
+        self._metrics = metrics
         self._access_log = access_log
+        self._tracing = tracing
+
+    def trace(self, traceparent: bytes | None) -> RequestTrace | None:
+        """Begin the trace of a request; None if requests are not traced."""
+        return None if self._tracing is None else self._tracing.trace(traceparent)
+
+    def close(self) -> None:
+        """Export the spans that wait."""
+        if self._tracing is not None:
+            self._tracing.close()
 
     def finish(
         self,
@@ -63,8 +80,13 @@ class RequestObserver:
         seconds: float,
         id: str | None = None,
         peer: str | None = None,
+        trace: RequestTrace | None = None,
     ) -> None:
         """Observe a request that was answered."""
+        self._metrics.observe(route, method, status, seconds)
+        if trace is not None:
+            seen = {"http.route": route, "http.request.method": method, "http.response.status_code": status}
+            trace.finish(seen if id is None else {**seen, "smidgen.request_id": id})
         if self._access_log:
             told = (id, method, route, path[:MOST_PATH], status, round(seconds, 6), peer)
             _access.info("%s %s %d", method, path[:MOST_PATH], status, extra=dict(zip(_FIELDS, told, strict=True)))

@@ -13,7 +13,8 @@ from smidgen.service.schemas import UndoingReply
 from smidgen.service.storage.records import pool_counts
 
 if TYPE_CHECKING:
-    from smidgen.service.http.resources import Note, Service
+    from smidgen.service.http.metrics import Note
+    from smidgen.service.http.resources import Service
     from smidgen.service.storage.records import Counts
 
 #: How often a worker says how it is.

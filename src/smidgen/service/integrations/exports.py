@@ -127,7 +127,7 @@ def _line(made: EventLine, heard: EventLine, rebuilt: Rebuilder) -> bytes:
     probabilities = [shares.get(str(made.ids[place]), 0.0) for place in order] if shares else [1.0]
     reward = _reward(heard, rebuilt)
     features = _features(decision, rebuilt.learner(made.key), rebuilt)
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "_label_cost": -reward,
         "_label_probability": probabilities[0],
         "_label_Action": shown + 1,
@@ -140,7 +140,7 @@ def _line(made: EventLine, heard: EventLine, rebuilt: Rebuilder) -> bytes:
         "c": {"_multi": [{"_id": str(id), "f": row} for id, row in zip(made.ids, features, strict=True)]},
         "p": probabilities,
     }
-    return msgspec.json.encode(told)
+    return msgspec.json.encode(fields)
 
 
 def _reward(heard: EventLine, rebuilt: Rebuilder) -> float:
@@ -228,9 +228,9 @@ def columns(recording: LogSource) -> list[str]:
 
 def row(event: EventLine) -> dict[str, Any]:
     """One event; what has no plain form is JSON."""
-    told = event.reply
-    answer = {name: value for name, value in told.items() if name not in _COMMON}
-    version = event.model_version if event.model_version is not None else told.get("model_version")
+    reply = event.reply
+    answer = {name: value for name, value in reply.items() if name not in _COMMON}
+    version = event.model_version if event.model_version is not None else reply.get("model_version")
     return {
         **({"shard": event.shard} if event.shard is not None else {}),
         "seq": event.seq,
@@ -239,9 +239,9 @@ def row(event: EventLine) -> dict[str, Any]:
         "decision": event.decision,
         "key": event.key,
         "model_version": version,
-        "explored": told.get("explored"),
-        "propensity": told.get("propensity"),
-        "expires_at": told.get("expires_at"),
+        "explored": reply.get("explored"),
+        "propensity": reply.get("propensity"),
+        "expires_at": reply.get("expires_at"),
         "answer": _json(answer),
         "candidates": _json(event.ids),
         "feedback": _json(event.feedback),

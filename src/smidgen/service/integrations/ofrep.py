@@ -99,10 +99,10 @@ def _protocol(answer: Endpoint) -> Endpoint:
             service(request).metrics.count("refused", type(error).__name__)
             if error.status == 503:
                 raise
-            told = _flag_reply(error)
+            flag = _flag_reply(error)
             if key := request.path_params.get("name"):
-                told = {"key": key, **told}
-            return reply(told, 404 if told["errorCode"] == "FLAG_NOT_FOUND" else 400)
+                flag = {"key": key, **flag}
+            return reply(flag, 404 if flag["errorCode"] == "FLAG_NOT_FOUND" else 400)
 
     return answering
 
@@ -118,8 +118,8 @@ async def evaluate(request: Request) -> Response:
             404, "FLAG_NOT_FOUND", f'there is no model "{name}" with the loop choose and stored candidates'
         )
     asked = _decide_flag(here.engine.model(name), context)
-    told = await grant.run(lambda: here.engine.decide(name, asked))
-    return reply(_answer(here.engine.model(name), told))
+    decided = await grant.run(lambda: here.engine.decide(name, asked))
+    return reply(_answer(here.engine.model(name), decided))
 
 
 @endpoint("POST", PREFIX, "evaluateFlags", body=Evaluation, reply=FlagsReply, status=(200, 304), errors=_protocol)
@@ -164,23 +164,24 @@ def _decide_flag(model: ServedModel, context: dict[str, Any], *, once: bool = Fa
         )
     about = lenient_record({name: value for name, value in context.items() if name != "targetingKey"})
     id, key = None, target if model.keyed else None
+    unit = target if not model.keyed and isinstance(target, str) and 0 < len(target) <= 256 else None
     if once:
         moment = int(now // model.blueprint.terms.window_s)
         whole = msgspec.json.encode([context, model.shard_for(key).version, moment], order="sorted")
         id = f"ofrep:{hashlib.sha256(whole).hexdigest()}"
-    asked: DecisionBody = loops.decision(id=id, key=key, context=about or None, activate=False)
+    asked: DecisionBody = loops.decision(id=id, key=key, unit=unit, context=about or None, activate=False)
     return asked
 
 
-def _answer(model: ServedModel, told: dict[str, Any]) -> dict[str, Any]:
+def _answer(model: ServedModel, reply: dict[str, Any]) -> dict[str, Any]:
     """An evaluation as the protocol says it."""
     kept = model.blueprint.body.candidates or []
     wanted = ("decision", "model_version", "propensity", "shard")
-    metadata = {name: told[name] for name in wanted if told.get(name) is not None}
+    metadata = {name: reply[name] for name in wanted if reply.get(name) is not None}
     return {
         "key": model.name,
-        "value": _values(kept)[str(told["choice"])],
-        "variant": str(told["choice"]),
+        "value": _values(kept)[str(reply["choice"])],
+        "variant": str(reply["choice"]),
         "reason": "SPLIT",
         "metadata": metadata,
     }

@@ -155,8 +155,8 @@ def hosted(answer: Endpoint) -> Endpoint:
         except SmidgenError as error:
             service(request).metrics.count("refused", type(error).__name__)
             status = 400 if error.status in (409, 413, 415, 422) else error.status
-            told = {"code": _CODES.get(status, "BadRequest"), "message": f"{error.problem}; {error.hint}"}
-            response = reply({"error": told}, status)
+            detail = {"code": _CODES.get(status, "BadRequest"), "message": f"{error.problem}; {error.hint}"}
+            response = reply({"error": detail}, status)
             if status == 503:
                 response.headers["retry-after"] = "1"
             return response
@@ -181,10 +181,10 @@ async def rank_actions(request: Request) -> Response:
         activate=not body.defer_activation,
         chosen=next((id for id in ids if id not in left_out), None) if here.options.apprentice else None,
     )
-    told = await grant.run(lambda: here.engine.decide(name, asked))
-    shares = told.get("propensities", {told["choice"]: 1.0})
-    ranked = _ranking(ids, left_out, told["choice"], shares)
-    return reply(RankReply(ranking=ranked, event_id=event, reward_action_id=told["choice"]), 201)
+    decided = await grant.run(lambda: here.engine.decide(name, asked))
+    shares = decided.get("propensities", {decided["choice"]: 1.0})
+    ranked = _ranking(ids, left_out, decided["choice"], shares)
+    return reply(RankReply(ranking=ranked, event_id=event, reward_action_id=decided["choice"]), 201)
 
 
 @endpoint("POST", PREFIX + "/events/{event}/reward", "personalizerReward", body=Reward, status=(204,), errors=hosted)
@@ -198,11 +198,11 @@ async def reward(request: Request) -> Response:
         return here.engine.feedback(_decision(here, name, request), loops.feedback(reward=body.value), name)
 
     try:
-        told = await grant.run(act)
+        verdict = await grant.run(act)
     except Conflict:  # another value for the same event: the first one stays
         here.metrics.count("feedback", "duplicate")
     else:
-        here.metrics.count("feedback", told.status)
+        here.metrics.count("feedback", verdict.status)
     return Response(status_code=204)
 
 

@@ -371,6 +371,10 @@ class Loop(ABC):
         """
         raise Impossible(f"the loop {self.name} has no holdout", 'remove "holdout"')
 
+    def answers_of(self, ids: Sequence[Any]) -> Sequence[Any]:
+        """Return what scores and probabilities are about, in their order: the candidates' ids."""
+        return ids
+
     def agrees(self, mine: Decision, other: Any) -> bool | None:
         """Whether the learner's best guess is the other answer; None where nobody can say."""
         return same(mine.greedy, other)

@@ -151,6 +151,10 @@ class Label(Loop):
             answer["propensities"] = dict(zip(labels, known, strict=False))
         return answer
 
+    def answers_of(self, ids: Sequence[Any]) -> Sequence[Any]:
+        """Return the labels; those that were added since the decision come last."""
+        return self.labels
+
     def accepts(self, kind: str, card: Card) -> bool:
         """The right label says whether the shown one was right, and a right one is the right label."""
         either = (Feedback.BIT, Feedback.LABEL)

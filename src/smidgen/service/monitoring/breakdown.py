@@ -23,11 +23,11 @@ from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Impossible
-from smidgen.service.log.events import Event, stamp
-from smidgen.service.loops.estimates import bounded_mean, mean_of
+from smidgen.service.log.events import DECIDED, Event, stamp
+from smidgen.service.monitoring.groups import Groups, as_reply, estimate, group_rows, no_reply
 from smidgen.service.schemas import CandidateRow, CandidatesReply, MeanReply, SegmentRow, SegmentsReply
 from smidgen.service.storage.protocol import StoreReader
-from smidgen.service.storage.records import Outcome
+from smidgen.service.storage.records import GroupRow, Outcome
 
 #: How many of the latest decisions are read, and how many bytes of them.
 LATEST, BYTES = 5_000, 16 << 20
@@ -54,6 +54,8 @@ class Shown(NamedTuple):
         What came of it; None while it is open, or if that is not known.
     explored, ids, decision
         Whether it was no best guess, the ids of the candidates, and the learner's record.
+    shard, seq
+        Its event.
     """
 
     at: float
@@ -62,26 +64,32 @@ class Shown(NamedTuple):
     explored: bool
     ids: Sequence[Any]
     decision: Decision
+    shard: int = 0
+    seq: int = 0
 
 
-def latest(reading: StoreReader, model: ServedModel, now: float, most: int = LATEST) -> list[Shown]:
-    """Read the latest decisions of a model that anybody saw, oldest first."""
+def latest(
+    reading: StoreReader, model: ServedModel, now: float, most: int = LATEST, *, held: bool = False
+) -> list[Shown]:
+    """Read the latest decisions of a model that anybody saw, oldest first; ``held``: those of its holdout too."""
     found: list[Shown] = []
     for part in model.parts:
-        found += _of_shard(reading, part, now, -(-most // len(model.parts)), BYTES // len(model.parts))
+        found += _of_shard(reading, part, now, -(-most // len(model.parts)), BYTES // len(model.parts), held)
     found.sort(key=lambda each: each.at)
     return found
 
 
-def _of_shard(reading: StoreReader, model: ServedModel, now: float, most: int, room: int) -> Iterator[Shown]:
+def _of_shard(
+    reading: StoreReader, model: ServedModel, now: float, most: int, room: int, held: bool
+) -> Iterator[Shown]:
     log, loop = EventLog(reading), model.blueprint.loop
     worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
-    rows = [Outcome(*each) for each in reading.query("lately", model.shard, limit=most)]
+    rows = [Outcome(*each) for each in reading.query("lately_all" if held else "lately", model.shard, limit=most)]
     for begin in range(0, len(rows), TOGETHER):
         some: list[tuple[Outcome, Event]] = []
         for row in rows[begin : begin + TOGETHER]:
             event = reading.event(model.shard, row.seq)
-            if event is not None and event.type == "decision":  # not erased meanwhile
+            if event is not None and event.type in DECIDED:  # not erased meanwhile
                 some.append((row, event))
                 room -= len(event.body or b"")
         if room < 0 and begin:
@@ -97,7 +105,7 @@ def _of_shard(reading: StoreReader, model: ServedModel, now: float, most: int, r
                 continue
             closed = row.feedback_seq is not None or row.expires_at < now
             value = worst if closed and row.measure is None and row.is_unanswered and row.is_forwarded else row.measure
-            yield Shown(row.at, what, value, bool(row.explored), ids, decision)
+            yield Shown(row.at, what, value, bool(row.explored), ids, decision, model.shard, row.seq)
 
 
 def _what(reply: Mapping[str, Any]) -> str | None:
@@ -120,11 +128,14 @@ def refuse_others(model: ServedModel) -> None:
         )
 
 
-def by_candidate(reading: StoreReader, model: ServedModel, now: float) -> CandidatesReply:
-    """Return what each candidate, label or answer of a filter earned, the most shown first."""
+def by_candidate(reading: StoreReader, model: ServedModel, now: float, *, held: bool = False) -> CandidatesReply:
+    """Return what each candidate, label or answer of a filter earned, the most shown first.
+
+    ``held`` counts the decisions of a holdout too.
+    """
     refuse_others(model)
     with reading.snapshot():
-        rows = latest(reading, model, now)
+        rows = latest(reading, model, now, held=held)
     grouped: defaultdict[str, list[Shown]] = defaultdict(list)
     for row in rows:
         grouped[row.what].append(row)
@@ -154,15 +165,6 @@ def _trend(values: Sequence[float]) -> float | None:
         return None
     half = len(values) // 2
     return float(np.mean(values[half:]) - np.mean(values[:half]))
-
-
-def estimate(values: Sequence[float], span: tuple[float, float] | None) -> MeanReply:
-    """Return a mean with an interval that holds however often you look, within the range of the reward."""
-    if span is None or not values:
-        value, low, high = mean_of(list(values), span)
-        return MeanReply(value=value, low=low, high=high, n=len(values))
-    found = bounded_mean("", np.array(values), *span)
-    return MeanReply(value=found.value, low=found.low, high=found.high, n=found.of)
 
 
 def names_of(engine: Engine, model: ServedModel) -> dict[int, str]:
@@ -195,23 +197,53 @@ def by_segment(
         The names of columns (`names_of`).
     """
     with reading.snapshot():
-        rows = latest(reading, model, now)
+        rows = latest(reading, model, now, held=model.has_holdout)
+        sides = _sides(reading, model)
     named = {column: name.removeprefix(f"{by}=") for column, name in names.items() if _is_value(name, by)}
     grouped: defaultdict[str, list[Shown]] = defaultdict(list)
     for row in rows:
         for value in _segments(row.decision, by, named):
             grouped[value].append(row)
+    mine = {value: [row for row in some if not _is_held(row, sides)] for value, some in grouped.items()}
+    mine = {value: some for value, some in mine.items() if some}
     if not grouped:
         _refuse_field(by, names)
     span = span_of(model.blueprint.loop)
-    order = sorted(grouped, key=lambda value: (-len(grouped[value]), value))[:MOST]
+    order = sorted(mine, key=lambda value: (-len(mine[value]), value))[:MOST]
     found = [
         SegmentRow(
-            value=value, decisions=len(grouped[value]), reward=estimate(_values(grouped[value]), span), lift=None
+            value=value,
+            decisions=len(mine[value]),
+            reward=estimate(_values(mine[value]), span),
+            lift=_lift_of(grouped[value], sides, model, now) if model.has_holdout else None,
         )
         for value in order
     ]
     return SegmentsReply(by=by, segments=found, note=looks_note(len(found)))
+
+
+#: Decisions of the model and of its holdout, by shard and event.
+Sides = Mapping[tuple[int, int], GroupRow]
+
+
+def _sides(reading: StoreReader, model: ServedModel) -> Sides:
+    if not model.has_holdout:
+        return {}
+    of = LATEST // len(model.parts) * 2
+    return {(part.shard, row.seq): row for part in model.parts for row in group_rows(reading, part, of)}
+
+
+def _is_held(row: Shown, sides: Sides) -> bool:
+    side = sides.get((row.shard, row.seq))
+    return side is not None and side.holdout
+
+
+def _lift_of(rows: Sequence[Shown], sides: Sides, model: ServedModel, now: float) -> MeanReply:
+    """Return the lift of the model over its holdout in a segment."""
+    some = [side for row in reversed(rows) if (side := sides.get((row.shard, row.seq))) is not None]
+    loop = model.blueprint.loop
+    found, (low, high) = Groups(some, loop, now).lift(), span_of(loop) or (0.0, 1.0)
+    return no_reply() if found is None else as_reply(found.difference, high - low)
 
 
 def _is_value(name: str, by: str) -> bool:

@@ -13,7 +13,7 @@ from smidgen.learners import Feedback, Loop
 from smidgen.service.engine.description import span_of
 from smidgen.service.monitoring.breakdown import latest, same_offers
 from smidgen.service.monitoring.evidence import Check, Evidence, Update, percent
-from smidgen.service.monitoring.worth import Groups, group_rows, ratio_of
+from smidgen.service.monitoring.groups import Groups, group_rows, ratio_of
 from smidgen.service.schemas import Finding
 
 # One feedback moved the weights by more than all before it together.
@@ -148,6 +148,39 @@ def steepest_fall(values: Sequence[float], sign: float = 1.0, width: float | Non
     )
     best = int(np.argmax(z))
     return Fall(float(was[best]), float(now[best]), int(before[best]), int(n - ends[best]), float(z[best]))
+
+
+# The learner found that rewards fell, and started again.
+
+#: A fresh start is reported until so many feedbacks were learned after it.
+RESTARTED_HELD = 400
+
+
+class Restarted(Check):
+    """A fresh start of the learner, or of one of its keys, among the latest answers."""
+
+    code = "restarted"
+
+    def run(self, evidence: Evidence) -> Finding | None:
+        """Name the latest one, and how many there were."""
+        now = evidence.counts.version
+        found = [each for each in evidence.restarts if each[1].version > now - RESTARTED_HELD]
+        if not found:
+            return None
+        key, latest = max(found, key=lambda each: each[1].version)
+        ago, whose = now - latest.version, "" if key is None else f" of key {key}"
+        times = f", for the {_ordinal(len(found))} time" if len(found) > 1 and key is None else ""
+        return self.finding(
+            "warning",
+            f"The learner{whose} started again {ago} feedbacks ago, at version {latest.version:,}{times}: "
+            f"{latest.reason}.",
+            "Users, items or the app changed, or a feature broke: compare stories from before and after it.",
+            {"version": latest.version, "ago": ago, "restarts": len(found), "key": key},
+        )
+
+
+def _ordinal(n: int) -> str:
+    return f"{n}{'th' if n % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
 # One candidate, always shown, would have earned more than the model.

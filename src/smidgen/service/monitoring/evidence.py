@@ -33,6 +33,7 @@ from smidgen.service.engine.description import committed_counts
 from smidgen.service.engine.log_reader import EventLog, decode_feedback
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import LearningEvent, as_learner_input
+from smidgen.service.engine.restarts import InMemory, ModelRestart, detects_change, read_restarts
 from smidgen.service.log import codec
 from smidgen.service.log.events import Event
 from smidgen.service.schemas import Code, Finding, Severity
@@ -357,6 +358,10 @@ class FirstFeedback(NamedTuple):
         return spread <= 1e-9 * max(1.0, self.squares)
 
 
+#: Fresh starts are looked for in the learners of so many keys, and in those that are at most so many events behind.
+RESTART_KEYS, RESTART_EVENTS = 8, 5_000
+
+
 class Evidence:
     """The latest of a model's log.
 
@@ -368,12 +373,17 @@ class Evidence:
         The model.
     now
         Seconds since 1970: windows are over, or are not.
+    in_memory
+        Gives learners that are in memory; those that are not are recovered from the log.
     """
 
-    def __init__(self, reading: StoreReader, model: ServedModel, now: float) -> None:
+    def __init__(
+        self, reading: StoreReader, model: ServedModel, now: float, in_memory: InMemory = lambda model, key: None
+    ) -> None:
         self.reading = reading
         self.model = model
         self.now = now
+        self._in_memory = in_memory
         self.counts: Counts = committed_counts(reading, model)
         self.loop = model.blueprint.loop
         self.card = model.blueprint.card
@@ -412,6 +422,27 @@ class Evidence:
     def answers(self) -> list[Outcome]:
         """The latest decisions from which something was learnt, oldest first."""
         return [Outcome(*row) for row in self.reading.query("answers", self.model.shard, limit=FEEDBACKS)][::-1]
+
+    @cached_property
+    def restarts(self) -> list[tuple[str | None, ModelRestart]]:
+        """The fresh starts of the learner, or of those of the latest keys; none of those that are far from memory."""
+        if not detects_change(self.model):
+            return []
+        latest = dict.fromkeys(row.key for row in reversed(self.answers)) if self.model.keyed else {None: None}
+        found: list[tuple[str | None, ModelRestart]] = []
+        for key in list(latest)[:RESTART_KEYS]:
+            held = self._in_memory(self.model, key)
+            if held is None and self._behind(key) > RESTART_EVENTS:
+                continue
+            found += [(key, each) for each in read_restarts(self.reading, self.model, key, held) or ()]
+        return found
+
+    def _behind(self, key: str | None) -> int:
+        """How many events of the shard came after the newest state of a learner."""
+        newest = next(iter(self.reading.states(self.model.shard, key)), None)
+        base = self.reading.checkpoint(self.model.shard)
+        known = max(0 if newest is None else newest.seq, 0 if base is None else base.seq)
+        return self.counts.seq - known
 
     @cached_property
     def measures(self) -> list[float]:

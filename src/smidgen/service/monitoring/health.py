@@ -28,6 +28,7 @@ from smidgen.decision import FloatArray
 from smidgen.errors import SmidgenError
 from smidgen.learners import Feedback
 from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.restarts import InMemory
 from smidgen.service.monitoring import checks_data, checks_feedback, checks_learning
 from smidgen.service.monitoring.evidence import Check, Evidence, Update, percent
 from smidgen.service.schemas import Code, Finding, Severity
@@ -211,9 +212,11 @@ def _defined(module: ModuleType) -> list[type[Check]]:
 CHECKS = checks()
 
 
-def diagnose(reading: StoreReader, model: ServedModel, now: float) -> Report:
+def diagnose(
+    reading: StoreReader, model: ServedModel, now: float, in_memory: InMemory = lambda model, key: None
+) -> Report:
     """Look for everything once; of checks with one code the first that finds something speaks."""
-    evidence = Evidence(reading, model, now)
+    evidence = Evidence(reading, model, now, in_memory)
     first: dict[Code, Finding] = {}
     for check in CHECKS:
         if check.code not in first and (finding := check.run(evidence)) is not None:
@@ -250,9 +253,16 @@ class _Known(NamedTuple):
 
 
 class Health:
-    """The reports of all models that somebody has asked for, kept as long as they hold."""
+    """The reports of all models that somebody has asked for, kept as long as they hold.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    in_memory
+        Gives learners that are in memory.
+    """
+
+    def __init__(self, in_memory: InMemory = lambda model, key: None) -> None:
+        self._in_memory = in_memory
         self._known: dict[int, _Known] = {}
         self._locks: dict[int, threading.Lock] = {}
 
@@ -277,7 +287,7 @@ class Health:
             age = began - known.at
             if age < REST * known.took or (seq == known.seq and age < HOLDS_S):
                 return known.report
-        report = diagnose(reading, model, now)
+        report = diagnose(reading, model, now, self._in_memory)
         ended = time.monotonic()
         self._known[model.shard] = _Known(seq, ended, ended - began, report)
         return report

@@ -12,6 +12,7 @@ from smidgen.service.engine.description import committed_counts
 from smidgen.service.engine.log_reader import DecisionEvent, EventLog
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import UndoneVersions, read_undone
+from smidgen.service.engine.restarts import InMemory
 from smidgen.service.engine.stories import find_decision, retractions, story_of
 from smidgen.service.errors import BadRequest, json_text
 from smidgen.service.log.events import Event, stamp
@@ -75,11 +76,16 @@ def _made(row: DecisionRow) -> str:
 
 
 def story_sentences(
-    log: EventLog, models: Mapping[int, ServedModel], id: str, allowed: str | None, now: float
+    log: EventLog,
+    models: Mapping[int, ServedModel],
+    id: str,
+    allowed: str | None,
+    now: float,
+    in_memory: InMemory = lambda model, key: None,
 ) -> list[dict[str, str]]:
     """A decision from beginning to end: when, and what happened."""
     row, model = find_decision(log, models, id, allowed)
-    story = story_of(log, models, id, allowed, now)
+    story = story_of(log, models, id, allowed, now, in_memory)
     event = log.decision(model, row.seq)
     lines = [
         {"at": story.made_at, "text": _request_sentence(model, event, story.key)},
@@ -115,7 +121,11 @@ def story_sentences(
         text = f"A rollback undid the retraction: the feedback counts again (version {story.learnt_version:,})."
     else:
         text = _open(model, row, now, story.retracted_at is not None)
-    return [*lines, {"at": at, "text": text}]
+    since = [
+        {"at": each.at, "text": f"The learner started again after version {each.version:,}: {each.reason}."}
+        for each in story.restarts or ()
+    ]
+    return [*lines, {"at": at, "text": text}, *since]
 
 
 def feedback_form(log: EventLog, models: Mapping[int, ServedModel], id: str, allowed: str | None) -> FeedbackForm:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from smidgen.checks import suggest
 from smidgen.decision import Decision
 from smidgen.errors import NoWeights, SmidgenError
-from smidgen.features import DenseRows, Encoded, Row
+from smidgen.features import Encoded, Vectorizer
 from smidgen.learners import Learner
 from smidgen.learners.bank import curvature_name
 from smidgen.learners.coactive import Coactive
-from smidgen.learners.pipeline import explained, named_weights, unwrap
+from smidgen.learners.pipeline import explained as explained_record
+from smidgen.learners.pipeline import named_weights, unwrap
 from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.log_reader import DecisionEvent
 from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.question import answered_row, asked_by_name, contributions_then
 from smidgen.service.errors import Impossible, Unknown, json_text
 from smidgen.service.schemas import Contributions, TasteReply, TraitReply, Weight, WeightsReply
 from smidgen.service.storage.protocol import StoreReader
-from smidgen.structures import Choice, Ranking, structured
-from smidgen.structures.base import vector
 
 # What a model goes by: its strongest weights, under their names.
 
@@ -186,7 +187,7 @@ def contributions(
     try:
         table = engine.learners.table(model, learner)
         if table is not None and isinstance(decision.context, Encoded):
-            found = explained(table, unwrap(learner), decision, expand).contributions
+            found = explained_record(table, unwrap(learner), decision, expand).contributions
         else:
             found = _by_row(model, learner, decision, namer(engine, model, learner))
     except SmidgenError:  # a learner without weights
@@ -208,7 +209,7 @@ def in_words(found: Contributions | None) -> str | None:
 def _by_row(
     model: ServedModel, learner: Learner, decision: Decision, name: Callable[[int], str]
 ) -> list[tuple[str, float]] | None:
-    row = _answered_row(learner, decision)
+    row = answered_row(learner, None, decision)
     if row is None:
         return None
     known = getattr(learner, "seen_weights", None)  # of a bank, with those of its cosines
@@ -226,31 +227,38 @@ def _by_row(
     return told
 
 
-def _answered_row(learner: Learner, decision: Decision) -> tuple[Any, Any] | None:
-    """Columns and values of the row that was labelled, forwarded, chosen, or ranked first; φ of any other object."""
-    context = decision.context
-    if isinstance(context, Row):
-        seen_row = getattr(learner, "seen_row", None)  # of a bank
-        context = context if seen_row is None else seen_row(context)
-        return np.asarray(context.indices, dtype=np.int64), np.asarray(context.values, dtype=np.float64)
-    if not isinstance(context, Ranking | Choice):
-        return _described(decision)
-    first = int(np.ravel(np.asarray(decision.action))[0])
-    seen = getattr(learner, "seen_rows", None)  # some scale the features of a query
-    rows = context.rows if seen is None else seen(context)
-    if isinstance(rows, DenseRows):
-        return np.arange(rows.shape[1]), rows.array[first]
-    part = slice(rows.indptr[first], rows.indptr[first + 1])
-    return rows.indices[part], rows.data[part]
+class Explained(NamedTuple):
+    """A decision by the names of its features.
+
+    Attributes
+    ----------
+    then, now
+        What the features of the answer added to its score, under the weights that decided and under the present ones.
+    asked
+        The request by the names of its features.
+    """
+
+    then: Contributions | None = None
+    now: Contributions | None = None
+    asked: dict[str, Any] | None = None
 
 
-def _described(decision: Decision) -> tuple[Any, Any] | None:
-    """All columns and φ of what was shown, of a structure of others; of two that were shown, the first."""
-    known = structured(decision.context)
-    if known is None:
-        return None
-    values = vector(known.phi(decision.greedy))
-    return np.arange(len(values)), values
+def explained(engine: Engine, model: ServedModel, event: DecisionEvent, expand: Collection[str] = ()) -> Explained:
+    """Explain a decision of a model; the policy of a holdout has no weights. Runs where the engine does."""
+    learner, decision = engine.learners.get(model, event.key).learner, event.decision
+    name = namer(engine, model, learner)
+    named = model.blueprint.names is not None or model.hashed is not None or model.blueprint.features is not None
+    try:
+        asked = asked_by_name(decision, event.ids, name, named)
+    except SmidgenError:  # names that are not known any more
+        asked = None
+    if event.holdout:
+        return Explained(asked=asked)
+    now, version = contributions(engine, model, event.key, decision, expand), event.reply["model_version"]
+    items = contributions_then(event.shared, name, expand)
+    if items is not None:
+        return Explained(Contributions(version=version, items=items), now, asked)
+    return Explained(now if now is not None and now.version == version else None, now, asked)
 
 
 # What the edits of a model's users say of their taste.

@@ -99,22 +99,22 @@ def replay(
     name = parallel.by_keys.__name__ if keys else parallel.by_learners.__name__
     tasks = [Task(f"{parallel.__name__}:{name}", msgspec.to_builtins(each)) for each in pieces]
     total = count * len(tasks)
-    told = answers(where, tasks, None if progress is None else lambda at: progress(at, total))
-    found = _combine_keys(piece, told) if keys else _combine_outcomes(piece, told)
+    results = answers(where, tasks, None if progress is None else lambda at: progress(at, total))
+    found = _combine_keys(piece, results) if keys else _combine_outcomes(piece, results)
     return msgspec.structs.replace(found, log=log, notes=[*found.notes, *([] if own_too else [OTHERS])])
 
 
-def _combine_outcomes(piece: Piece, told: Sequence[bytes]) -> WhatIf:
+def _combine_outcomes(piece: Piece, results: Sequence[bytes]) -> WhatIf:
     """The outcomes of all pieces in the order in which they were asked for."""
-    found = [msgspec.msgpack.decode(each, type=WhatIf) for each in told]
+    found = [msgspec.msgpack.decode(each, type=WhatIf) for each in results]
     outcomes = {outcome.learner: outcome for each in found for outcome in each.outcomes}
     order = parallel.names_of(piece.learners, piece.own_too)
     return msgspec.structs.replace(found[0], outcomes=[outcomes[name] for name in order if name in outcomes])
 
 
-def _combine_keys(piece: Piece, told: Sequence[bytes]) -> WhatIf:
+def _combine_keys(piece: Piece, results: Sequence[bytes]) -> WhatIf:
     """Count the observations of all keys, in the order of the log."""
-    parts = [msgspec.msgpack.decode(each, type=Part) for each in told]
+    parts = [msgspec.msgpack.decode(each, type=Part) for each in results]
     examined = None if piece.examined is None else np.array(piece.examined)
     with open_log(piece.log, parse_address(piece.data)) as recording:
         bench, _ = start_replay(recording, piece.learners, examined, own_too=piece.own_too)

@@ -129,16 +129,16 @@ def bars(rows: Sequence[Bar], *, label: str, level: float | None = None) -> str:
         if row.low is None or row.high is None:
             parts.append(f'<text class="quiet" x="{margin + 4}" y="{y + 4:.1f}">not enough yet</text>')
             continue
-        told = f"{row.name}: {_number(row.low)} to {_number(row.high)}"
+        title = f"{row.name}: {_number(row.low)} to {_number(row.high)}"
         whisker = f'<path class="whisker" d="M{x(row.low):.1f} {y:.1f}H{x(row.high):.1f}"/>'
         caps = "".join(f'<path class="cap" d="M{x(end):.1f} {y - 5:.1f}v10"/>' for end in (row.low, row.high))
         bar = dot = ""
         if row.value is not None:
-            told = f"{row.name}: {_number(row.value)} ({_number(row.low)} to {_number(row.high)})"
+            title = f"{row.name}: {_number(row.value)} ({_number(row.low)} to {_number(row.high)})"
             long = x(row.value) - margin if low == 0.0 else 0.0
             bar = f'<rect class="bar" x="{margin}" y="{y - 7:.1f}" width="{long:.1f}" height="14"/>'
             dot = f'<circle cx="{x(row.value):.1f}" cy="{y:.1f}" r="4"/>'
-        parts.append(f'<g class="c{row.colour % COLOURS}"><title>{escape(told)}</title>{bar}{whisker}{caps}{dot}</g>')
+        parts.append(f'<g class="c{row.colour % COLOURS}"><title>{escape(title)}</title>{bar}{whisker}{caps}{dot}</g>')
     return _picture("".join(parts), label, height)
 
 
@@ -151,9 +151,9 @@ def histogram(counts: Sequence[tuple[str, int]], *, across: str, label: str, col
     parts = [frame.axes(across, bare=True)]
     for place, (name, count) in enumerate(counts):
         x0, x1, y = frame.x(place + 0.08), frame.x(place + 0.92), frame.y(count)
-        told = f"<title>{escape(name)}: {count}</title>"
+        title = f"<title>{escape(name)}: {count}</title>"
         size = f'width="{x1 - x0:.1f}" height="{HEIGHT - BOTTOM - y:.1f}"'
-        parts.append(f'<g class="c{colour % COLOURS}">{told}<rect class="full" x="{x0:.1f}" y="{y:.1f}" {size}/></g>')
+        parts.append(f'<g class="c{colour % COLOURS}">{title}<rect class="full" x="{x0:.1f}" y="{y:.1f}" {size}/></g>')
         if len(counts) <= 8 or place % 2 == 0:
             centre = (x0 + x1) / 2
             parts.append(f'<text x="{centre:.1f}" y="{HEIGHT - 22}" text-anchor="middle">{escape(name)}</text>')
@@ -340,11 +340,11 @@ def _table(found: WhatIf) -> str:
         for each in found.outcomes
         if each.verdict
     ]
-    told = f"<ul>{''.join(verdicts)}</ul>" if verdicts else ""
+    listed = f"<ul>{''.join(verdicts)}</ul>" if verdicts else ""
     if not rows:
         return "<section><h2>Figures</h2><p>This log says nothing of other learners.</p></section>"
     return (
-        f"<section><h2>Figures, with 95 % intervals</h2>{told}<table><tbody>{''.join(rows)}</tbody></table></section>"
+        f"<section><h2>Figures, with 95 % intervals</h2>{listed}<table><tbody>{''.join(rows)}</tbody></table></section>"
     )
 
 
@@ -407,15 +407,15 @@ def _overlaps(found: WhatIf) -> str:
 
 
 def _notes(found: WhatIf) -> str:
-    told = [escape(note) for note in found.notes]
+    entries = [escape(note) for note in found.notes]
     said: dict[str, list[str]] = {}
     for outcome in found.outcomes:
         for note in outcome.notes:
             said.setdefault(note, []).append(outcome.learner)
     for note, whose in said.items():
-        told.append(escape(note if len(whose) == len(found.outcomes) else f"{', '.join(whose)}: {note}"))
-    items = "".join(f"<li>{note[:1].upper()}{note[1:]}.</li>" for note in told)
-    return f"<section><h2>What a reader must know</h2><ul>{items}</ul></section>" if told else ""
+        entries.append(escape(note if len(whose) == len(found.outcomes) else f"{', '.join(whose)}: {note}"))
+    items = "".join(f"<li>{note[:1].upper()}{note[1:]}.</li>" for note in entries)
+    return f"<section><h2>What a reader must know</h2><ul>{items}</ul></section>" if entries else ""
 
 
 def _running(found: WhatIf) -> list[Stroke]:

@@ -374,10 +374,10 @@ def kind_of(path: Path) -> str:
     with path.open("rb") as content:
         first = next((line for line in content if line.strip()), b"")
     try:
-        told = msgspec.json.decode(first) if first else {}
+        fields = msgspec.json.decode(first) if first else {}
     except UNREADABLE:
         return "log"  # whose reader says what is wrong with it
-    return "dsjson" if isinstance(told, dict) and "seq" not in told and "c" in told else "log"
+    return "dsjson" if isinstance(fields, dict) and "seq" not in fields and "c" in fields else "log"
 
 
 @contextmanager
@@ -536,11 +536,11 @@ class DsjsonSource(LogSource):
     def _made(self, text: bytes, given: Any, place: str) -> tuple[Decision, Sequence[Any]]:
         """The decision of a line, as our learner would have recorded it."""
         context, ids = self._blueprint.loop.context(given)
-        told = msgspec.json.decode(text)
+        fields = msgspec.json.decode(text)
         made = self._reader.decide(context)
-        shares = _shares(told, len(ids))
-        shown = int(told["_label_Action"]) - 1
-        p = told.get("_label_probability", None if shares is None else float(shares[shown]))
+        shares = _shares(fields, len(ids))
+        shown = int(fields["_label_Action"]) - 1
+        p = fields.get("_label_probability", None if shares is None else float(shares[shown]))
         if p is not None and not (isinstance(p, int | float) and 0.0 < p <= 1.0):
             raise InvalidRecord(f"{place}: _label_probability is {p!r}", "give a number above 0, at most 1")
         return (
@@ -556,9 +556,9 @@ class DsjsonSource(LogSource):
         )
 
 
-def _shares(told: dict[str, Any], count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
+def _shares(fields: dict[str, Any], count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
     """The probabilities of all candidates, in their order, if the line tells them."""
-    order, chances = told.get("a"), told.get("p")
+    order, chances = fields.get("a"), fields.get("p")
     if not isinstance(order, list) or not isinstance(chances, list) or sorted(order) != list(range(1, count + 1)):
         return None
     if len(chances) != count or not all(isinstance(p, int | float) and 0.0 <= p <= 1.0 for p in chances):

@@ -332,8 +332,8 @@ def replay(
     pieces = by_key(piece, jobs) if keyed else by_learner(piece, jobs, dear)
     tasks = [Task(f"{__name__}:{play_rows.__name__}", msgspec.to_builtins(each)) for each in pieces]
     total = table.rows * len(tasks)
-    told = answers(place_of_work(backend, jobs), tasks, None if progress is None else lambda at: progress(at, total))
-    said = _combine(table, told)
+    results = answers(place_of_work(backend, jobs), tasks, None if progress is None else lambda at: progress(at, total))
+    said = _combine(table, results)
     relevant = np.concatenate([batch.y for batch in table.batches()]) > 0 if table.loop == Loop.FILTER else None
     return WhatIf(
         log=log,
@@ -351,10 +351,10 @@ def _usual(table: Table) -> str:
     return type(recommended(loop=table.loop, dim=table.dim, n_classes=classes)).__name__
 
 
-def _combine(table: Table, told: Sequence[bytes]) -> dict[str, Flags]:
+def _combine(table: Table, results: Sequence[bytes]) -> dict[str, Flags]:
     """Predictions of each learner for every row, in the order of the rows."""
     found: dict[str, Flags] = {}
-    for each in told:
+    for each in results:
         bits = msgspec.msgpack.decode(each, type=Bits)
         rows = np.ones(table.rows, np.bool_) if bits.rows is None else _unpacked(bits.rows, table.rows)
         for spec, packed in bits.said.items():

@@ -404,9 +404,9 @@ class ReplayRun:
             )
         made: Decision = decision.__dict__.get("as it was made") or decision.record_bytes()
         said = event.learner_input()
-        told = event.__dict__["its feedback"] = _plain(said)
+        feedback = event.__dict__["its feedback"] = _plain(said)
         self.answered += 1
-        measure = self._measure(event, made, told, decision) if looked else None
+        measure = self._measure(event, made, feedback, decision) if looked else None
         if measure is not None and self.tape is not None:
             self.tape("measure", (measure,))
         elif measure is not None:
@@ -422,29 +422,29 @@ class ReplayRun:
             event.__dict__["its feedback"] = said
             rows.apply(event, made, _names(event, decision))
 
-    def _measure(self, event: EventLine, made: Decision, told: Any, decision: EventLine) -> float | None:
+    def _measure(self, event: EventLine, made: Decision, feedback: Any, decision: EventLine) -> float | None:
         if event.type == "expired":
-            return float(event.feedback.get("default_reward", told))
-        return self.own.loop.measure_of(made, told, event.feedback, decision.reply)
+            return float(event.feedback.get("default_reward", feedback))
+        return self.own.loop.measure_of(made, feedback, event.feedback, decision.reply)
 
     def _on_examples(self, event: EventLine) -> None:
-        told, (line, made) = event.learner_input(), self._made(event)
+        examples, (line, made) = event.learner_input(), self._made(event)
         rows = self._rows(event.shard)
         shown = made if made is None or rows is None else rows.of(event.key, made)
         for evaluator in self.evaluators.values() if event.key in self._looked else ():
-            if isinstance(told, TrainingSignal):
-                evaluator.on_signal(event.key, told, shown)
+            if isinstance(examples, TrainingSignal):
+                evaluator.on_signal(event.key, examples, shown)
             else:
-                read = [each if rows is None else rows.context(event.key, each) for each, _ in told]
-                evaluator.on_examples(event.key, list(zip(read, (answer for _, answer in told), strict=True)))
+                read = [each if rows is None else rows.context(event.key, each) for each, _ in examples]
+                evaluator.on_examples(event.key, list(zip(read, (answer for _, answer in examples), strict=True)))
         if rows is not None:
             rows.apply(event, made, _names(event, line))
 
     def _on_amendment(self, event: EventLine) -> None:
-        told = event.learner_input()
-        if isinstance(told, dict) and told.get("labels") is not None:
+        amendment = event.learner_input()
+        if isinstance(amendment, dict) and amendment.get("labels") is not None:
             names = event.amended.get("add_labels", [])
-            numbers = list(new_labels_of(told))
+            numbers = list(new_labels_of(amendment))
             if numbers and numbers[0] >= self._labels:  # each shard tells of them
                 self._labels = numbers[-1] + 1
                 for evaluator in self.evaluators.values():
@@ -458,11 +458,15 @@ def _names(event: EventLine, made: EventLine | None) -> Carried:
     return event.names if made is None else (made.shared or {}).get("names", ())
 
 
-def _plain(told: Any) -> Any:
+def _plain(feedback: Any) -> Any:
     """Input of a learner; for a lesson from another model's decision, the outcome of that."""
-    if not isinstance(told, TrainingSignal):
-        return told
-    return told.answer[1] if isinstance(told.answer, tuple | list) and len(told.answer) == 2 else told.answer
+    if not isinstance(feedback, TrainingSignal):
+        return feedback
+    return (
+        feedback.answer[1]
+        if isinstance(feedback.answer, tuple | list) and len(feedback.answer) == 2
+        else feedback.answer
+    )
 
 
 def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:

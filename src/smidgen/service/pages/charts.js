@@ -112,6 +112,9 @@ function lines(image, size, picture) {
     if (each.dots || there.length === 1) group.append(...points(each.values).map(([cx, cy]) => svg("circle", { class: "dot", cx: cx.toFixed(1), cy: cy.toFixed(1), r: 3 })));
     image.append(group);
   }
+  for (const event of picture.events ?? []) {
+    if (event.at >= from - margin && event.at <= to + margin) image.append(line("event", x(event.at), TOP, x(event.at), room.bottom));
+  }
   const mark = (i) => [line("guide", x(at[i]), TOP, x(at[i]), room.bottom),
     ...picture.lines.filter((each) => Number.isFinite(each.values[i])).map((each) => svg("circle", { class: `dot ${each.colour}`, cx: x(at[i]), cy: room.y(each.values[i]), r: 5 }))];
   const top = (i) => Math.min(...picture.lines.map((each) => each.values[i]).filter(Number.isFinite).map(room.y));

@@ -154,10 +154,13 @@ function drawCurve(card, loop, told, now, nothing) {
   const last = points.at(-1);
   if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
   else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It counts decisions with feedback only: of the last ${whole(now.quality.of)} closed decisions, ${whole(now.quality.silent)} got no feedback.` : "") + (points.some((point) => point.low === null) ? " Windows with fewer than ten feedbacks have no interval." : ""));
+  const starts = told.restarts ?? [];
+  if (told.complete && starts.length) set(card.caption, `${card.caption.textContent} Dashed lines: the learner started again (${starts.map((each) => `after feedback ${whole(each.version)}: ${each.reason}`).join("; ")}).`);
   set(card.empty, nothing && points.length ? "The model has nothing to learn from: see Health." : "No data yet.");
   card.show(points.length && !nothing ? {
     kind: "lines", x: counting(), y: loop.share ? SHARE : { within: now.reward_range }, at: points.map((point) => point.to),
     lines: [{ ...Object.fromEntries(["value", "low", "high"].map((of) => [of === "value" ? "values" : of, points.map((point) => point[of])])), colour: "accent", dots: points.length <= 30 }],
+    events: starts.map((each) => ({ at: each.version })),
     read: (i) => [[`feedback ${whole(points[i].from)}–${whole(points[i].to)}`, (loop.share ? share : inFull)(points[i].value)]],
   } : null, last ? `${figure(loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);
   card.chart.dataset.points = points.length;

@@ -22,6 +22,7 @@ from smidgen.service.schemas.common import (
 )
 from smidgen.service.schemas.decisions import (
     BatchBody,
+    BestAnswer,
     Candidate,
     Compact,
     CompactCandidates,
@@ -31,6 +32,7 @@ from smidgen.service.schemas.decisions import (
     ExamplesBody,
     FeedbackBody,
     FeedbackReply,
+    FreshStart,
     SeveralBody,
     SeveralReply,
     ShownReply,
@@ -111,6 +113,7 @@ __all__ = [
     "Auto",
     "BaseReply",
     "BatchBody",
+    "BestAnswer",
     "BestReply",
     "ByName",
     "Candidate",
@@ -135,6 +138,7 @@ __all__ = [
     "FeedbackReply",
     "Finding",
     "ForgottenReply",
+    "FreshStart",
     "HealthReply",
     "Holdout",
     "HoldoutCandidate",

@@ -138,6 +138,24 @@ class ShownReply(Struct, kw_only=True):
     status: Literal["shown", "duplicate", "late"]
 
 
+class BestAnswer(Struct, kw_only=True):
+    """One of the answers that the model thought best.
+
+    Attributes
+    ----------
+    id
+        The candidate's id, or the label.
+    score
+        The score that the greedy choice went by; null if the learner gives none.
+    probability
+        The probability with which it could have been shown; null where nothing was drawn.
+    """
+
+    id: str | int
+    score: float | None
+    probability: float | None
+
+
 class Contributions(Struct, kw_only=True):
     """What each feature adds to the answer's score, strongest first, under the weights of a version.
 
@@ -151,6 +169,24 @@ class Contributions(Struct, kw_only=True):
 
     version: int
     items: list[tuple[str, float]]
+
+
+class FreshStart(Struct, kw_only=True, frozen=True):
+    """A fresh start of a learner: it forgot what it had learned, because its results had become worse.
+
+    Attributes
+    ----------
+    version
+        The model version that the last feedback before it made.
+    reason
+        Why.
+    at
+        When it was (ISO 8601, UTC).
+    """
+
+    version: int
+    reason: str
+    at: str
 
 
 class Story(Struct, kw_only=True):
@@ -183,12 +219,28 @@ class Story(Struct, kw_only=True):
         Why nothing was learned from it, or null.
     retracted_at
         When its feedback was retracted, or null.
+    asked
+        The request: context and candidates, or features, as they were sent; by the names of the features where the
+        model has `"keep_asked": false`. null of texts, and where the names are not known any more.
+    greedy
+        The answer without exploration: the best by the scores.
+    top
+        The three best answers with their scores and probabilities; null if the learner gives neither.
     contributions
-        What each feature adds to the answer's score under the present weights; null if the model has none.
+        What each feature added to the answer's score under the weights that decided, the strongest twenty; null where
+        the model has no weights, the event holds none, or the policy of a holdout decided.
+    contributions_now
+        The same under the present weights; null if the model has none.
+    price
+        The price of each currency of the budget when it was decided; null without a budget.
+    slots
+        The choices of a decision with several slots, in the order of the slots; null of others.
     request_id
         The `X-Request-Id` header of the request that was decided, or null.
     holdout
         Whether the policy of the holdout decided, not the model.
+    restarts
+        Fresh starts of the learner since the decision, oldest first; null if they cannot be read from its log.
     """
 
     decision: str
@@ -202,9 +254,16 @@ class Story(Struct, kw_only=True):
     learnt_version: int | None
     why_not: str | None
     retracted_at: str | None = None
+    asked: dict[str, Any] | None = None
+    greedy: Any = None
+    top: list[BestAnswer] | None = None
     contributions: Contributions | None = None
+    contributions_now: Contributions | None = None
+    price: dict[str, float] | None = None
+    slots: list[Any] | None = None
     request_id: str | None = None
     holdout: bool = False
+    restarts: list[FreshStart] | None = []
 
 
 # Examples to teach.

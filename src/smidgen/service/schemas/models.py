@@ -411,6 +411,8 @@ class ModelBody(Message):
         Keyed models: number of shards of the log, for several workers.
     holdout
         Choose, rank and label models: a share of the traffic that a fixed policy answers, for comparison.
+    keep_asked
+        false: stories give the request by the names of its features, not as it was sent.
     """
 
     loop: Id
@@ -435,6 +437,7 @@ class ModelBody(Message):
     keep_texts: bool | None = None
     shards: Annotated[int, Meta(ge=1, le=SHARDS)] = 1
     holdout: Holdout | None = None
+    keep_asked: bool | None = None
 
 
 class AmendBody(Message):
@@ -551,6 +554,8 @@ class ModelReply(Struct, kw_only=True):
         Age in seconds at which events are erased, or null.
     keep_texts
         Draft models: whether texts are stored.
+    keep_asked
+        Whether stories give the request as it was sent.
     keyed
         Whether each key has a learner of its own.
     shared_start
@@ -644,6 +649,7 @@ class ModelReply(Struct, kw_only=True):
     agreement: Agreement | None
     candidates: list[Variant] | None = None
     holdout: Holdout | None = None
+    keep_asked: bool = True
     shards: int = 1
     shard_versions: list[int] | None = None
     open: int | None = None

@@ -52,6 +52,11 @@ class PostgresStoreReader(SqlStoreReader):
                 own = mark[:MARK].hex() == self._mark(shard, seq)
                 yield State(seq, content, f"the state after event {seq}", own, len(content), at)
 
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes."""
+        ((size,),) = self._rows("SELECT pg_database_size(current_database())")
+        return int(size)
+
 
 class PostgresSnapshotReader(PostgresStoreReader):
     """A store to be looked at beside a running service, all of it as of the moment when it was opened.

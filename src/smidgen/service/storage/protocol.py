@@ -171,6 +171,8 @@ Question = Literal[
     "tally",
     "lately",
     "ended",
+    "lately_all",
+    "ended_all",
     "answers",
     "pairs",
     "groups",
@@ -246,6 +248,8 @@ class LogReader(Protocol):
         ``ended(now, limit)``
             The same of the latest decisions whose window is over, answered or not. Windows end in the order of the
             decisions; where a window was shortened meanwhile, some may be missing until those before them have ended.
+        ``lately_all(limit)``, ``ended_all(now, limit)``
+            The same with those of the policy of a holdout.
         ``answers(limit)``
             The same of the latest decisions from which something was learnt, by falling version; not of those that
             were made beside others.
@@ -331,6 +335,10 @@ class StoreReader(LogReader, CheckpointReader, Protocol):
 
     def token(self, hash: bytes) -> TokenRow | None:
         """The token with this digest."""
+        ...
+
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes; snapshots in files and the write-ahead log are not part of it."""
         ...
 
     def close(self) -> None:

@@ -206,6 +206,16 @@ _LAST_ENDED = _HALVES.format(
     next=_OVER.format(middle="((low + high) / 2 + CASE WHEN over = 1 THEN high ELSE low END) / 2"),
 )
 
+_MODELS_OWN = "AND coalesce(x.holdout, 0) = 0 "
+_LATELY = _OUTCOMES.format(
+    index="decision_order", which=f"x.shown = 1 {{but}}AND x.seq >= ({_NOT_BEFORE.format(end=_LAST)})", order="x.seq"
+)
+_ENDED = _OUTCOMES.format(
+    index="decision_order",
+    which=f"""x.shown = 1 {{but}}AND x.expires_at < :now AND x.seq <= ({_LAST_ENDED})
+        AND x.seq >= ({_NOT_BEFORE.format(end=f"({_LAST_ENDED})")})""",
+    order="x.seq",
+)
 _TALLY = """
     WITH base (seq, version) AS (
         SELECT coalesce(max(seq), 0), coalesce(max(version), 0) FROM bases WHERE shard = :shard
@@ -231,7 +241,7 @@ QUESTIONS: dict[Question, str] = {
     "made_blocks": """
         SELECT (seq - 1) / :block, count(*), total(explored), count(forwarded), total(forwarded)
         FROM decisions INDEXED BY decision_order
-        WHERE shard = :shard AND seq > :after AND seq <= :upto GROUP BY 1 ORDER BY 1
+        WHERE shard = :shard AND seq > :after AND seq <= :upto AND coalesce(holdout, 0) = 0 GROUP BY 1 ORDER BY 1
     """,
     "waits": """
         SELECT f.at - d.at FROM decisions x INDEXED BY decision_versions
@@ -266,17 +276,10 @@ QUESTIONS: dict[Question, str] = {
     """,
     # Of what lies above the base: answers under it are counted there.
     "tally": _TALLY.format(seen=SEEN.format(table="x")),
-    "lately": _OUTCOMES.format(
-        index="decision_order",
-        which=f"x.shown = 1 AND coalesce(x.holdout, 0) = 0 AND x.seq >= ({_NOT_BEFORE.format(end=_LAST)})",
-        order="x.seq",
-    ),
-    "ended": _OUTCOMES.format(
-        index="decision_order",
-        which=f"""x.shown = 1 AND coalesce(x.holdout, 0) = 0 AND x.expires_at < :now AND x.seq <= ({_LAST_ENDED})
-            AND x.seq >= ({_NOT_BEFORE.format(end=f"({_LAST_ENDED})")})""",
-        order="x.seq",
-    ),
+    "lately": _LATELY.format(but=_MODELS_OWN),
+    "lately_all": _LATELY.format(but=""),
+    "ended": _ENDED.format(but=_MODELS_OWN),
+    "ended_all": _ENDED.format(but=""),
     "answers": _OUTCOMES.format(
         index="decision_versions", which="x.version IS NOT NULL AND x.beside IS NULL", order="x.version"
     ),
@@ -455,6 +458,10 @@ class SqlStoreReader(SqlCheckpointReader):
     @abstractmethod
     def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
+
+    @abstractmethod
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes."""
 
     @abstractmethod
     def close(self) -> None:

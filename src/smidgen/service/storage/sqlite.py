@@ -296,6 +296,11 @@ class SQLiteStoreReader(SQLiteRows, SqlStoreReader):
         for found in self.snapshots.of(shard):
             yield found.state(own=found.mark == self._mark(shard, found.seq))
 
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes, without the write-ahead log and the files of snapshots."""
+        ((size,),) = self._rows("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
+        return int(size)
+
     def close(self) -> None:
         """Close the connection."""
         with self._lock:

@@ -1,5 +1,0 @@
-"""Entry points of the core (geometry.cpp); their types stand in the stub; `make core` writes both."""
-
-from smidgen._core import families
-
-globals().update(families["geometry"])
