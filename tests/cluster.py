@@ -110,9 +110,9 @@ class Cluster:
         with (self.folder / "said").open("a") as said:
             done = subprocess.run(command, stdout=said, stderr=said, check=False, cwd=self.folder)
         if check and done.returncode:
-            told = (self.folder / "said").read_text()
-            told += self.log if (self.folder / "log").exists() else ""
-            raise AssertionError(f"{program} failed: {told}")
+            found = (self.folder / "said").read_text()
+            found += self.log if (self.folder / "log").exists() else ""
+            raise AssertionError(f"{program} failed: {found}")
 
 
 def _user() -> pwd.struct_passwd | None:

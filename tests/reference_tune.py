@@ -199,7 +199,7 @@ class Quadratic:
         rest = len(self.phi(np.zeros(self.dim), np.zeros(self.columns))) - 1 - self.dim - len(crossed)
         return np.array([0.1] * (1 + self.dim) + [1.0 if each else 0.1 for each in crossed] + [0.1] * rest)
 
-    def told(self) -> list[float]:
+    def scaled_losses(self) -> list[float]:
         """The losses in the present scale; one that came before the scale was as wide counts as it did then."""
         low, spread = self.scale
         return [0.4 + 0.4 * (loss - low) / spread for loss in self.losses]
@@ -208,7 +208,7 @@ class Quadratic:
         """A and w after n losses."""
         a = self.ridge()
         A, b = np.diag(a), np.zeros(len(a))
-        for z, c, y in zip(self.points[:n], self.contexts[:n], self.told()[:n], strict=True):
+        for z, c, y in zip(self.points[:n], self.contexts[:n], self.scaled_losses()[:n], strict=True):
             phi = self.phi(z, c)
             A = self.f * A + (1 - self.f) * np.diag(a) + np.outer(phi, phi)
             b = self.f * b + y * phi
@@ -217,7 +217,7 @@ class Quadratic:
     def error(self, i: int) -> float:
         """The squared error of the i-th loss, by the surface before it."""
         (A, w), phi = self.surface(i), self.phi(self.points[i], self.contexts[i])
-        return (self.told()[i] - w @ phi) ** 2 / (1 + phi @ np.linalg.solve(A, phi))
+        return (self.scaled_losses()[i] - w @ phi) ** 2 / (1 + phi @ np.linalg.solve(A, phi))
 
     def variance(self) -> float:
         return self.sse / (1 + min(len(self.losses), 1 / (1 - self.f) if self.f < 1 else math.inf))

@@ -29,8 +29,8 @@ def test_a_prompt_stays_as_it_is_while_nothing_is_known() -> None:
 
 
 def test_the_taste_stands_below_the_prompt() -> None:
-    told = with_taste("Reply.", taught(), most=3)
-    first, *points = told.removeprefix("Reply.\n\n").split("\n")
+    found = with_taste("Reply.", taught(), most=3)
+    first, *points = found.removeprefix("Reply.\n\n").split("\n")
     assert first == "Write it the way this person likes it:"
     assert points[0].startswith("- shorter: 0.4")
     assert len(points) == 3

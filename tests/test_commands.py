@@ -82,9 +82,9 @@ class TestGuests:
         assert invoke(app, "fruit", "weigh", "4").output == "8 pounds\n"
         assert invoke(app, "greet", "--name", "Ada").output == "hello Ada\n"
         assert invoke(app, "serve").output == "ours\n"
-        told = invoke(app, "--help").output
-        assert "Apples and pears." in told
-        assert "Say hello." in told
+        outcome = invoke(app, "--help").output
+        assert "Apples and pears." in outcome
+        assert "Say hello." in outcome
 
     def test_ours_keep_their_names(self, guests: Path) -> None:
         install(guests, "greengrocer", serve="greengrocer:greet", tidy="greengrocer:greet")

@@ -199,10 +199,10 @@ class TestGuides:
 
     def test_every_limit_of_records_is_in_the_table_of_limits(self) -> None:
         table = (DOCS / "reference" / "limits.md").read_text().partition("**A record**")[2]
-        told = re.findall(r"^\| [^|]+ \| ([\d,]+) \|", table.partition("**Connections**")[0], re.MULTILINE)
+        found = re.findall(r"^\| [^|]+ \| ([\d,]+) \|", table.partition("**Connections**")[0], re.MULTILINE)
         elsewhere = ("TABLES", "CANDIDATES", "LARGEST")  # a table of ours; with the limits of a request
         known = [value for name, value in vars(limits).items() if name.isupper() and name not in elsewhere]
-        assert told == [f"{value:,}" for value in known]
+        assert found == [f"{value:,}" for value in known]
 
     def test_every_bound_is_named(self) -> None:
         page = (DOCS / "evidence" / "theory.md").read_text()

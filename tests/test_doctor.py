@@ -20,10 +20,10 @@ def found(data: Path, **more: int) -> dict[str, doctor.Diagnosis]:
 
 
 def test_a_machine_that_runs_these_tests_is_well(tmp_path: Path) -> None:
-    told = found(tmp_path / "data")
-    assert not [each for each in told.values() if each.state == "problem"]
-    assert "smidgen[service]" in told
-    assert "creates it" in told["data"].found
+    given = found(tmp_path / "data")
+    assert not [each for each in given.values() if each.state == "problem"]
+    assert "smidgen[service]" in given
+    assert "creates it" in given["data"].found
     assert not (tmp_path / "data").exists()
 
 
@@ -45,9 +45,9 @@ def test_a_folder_that_others_read_or_that_is_none(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_said_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_installed", lambda package: package != "starlette")
-    told = found(tmp_path)["smidgen[service]"]
-    assert (told.state, told.hint) == ("note", 'pip install "smidgen[service]" if you need it')
-    assert "starlette" in told.found
+    reply = found(tmp_path)["smidgen[service]"]
+    assert (reply.state, reply.hint) == ("note", 'pip install "smidgen[service]" if you need it')
+    assert "starlette" in reply.found
     monkeypatch.setattr(sqlite_schema, "sqlite_version", lambda: (3, 30, 0))
     assert found(tmp_path)["SQLite"].state == "problem"
 

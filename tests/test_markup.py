@@ -14,10 +14,10 @@ from smidgen import markup
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"&"
 
 
-def assert_harmless(told: str) -> None:
-    assert "<script" not in told.lower()
-    assert "<img" not in told.lower()
-    for tag in re.findall(r"<[^>]*>", told):
+def assert_harmless(found: str) -> None:
+    assert "<script" not in found.lower()
+    assert "<img" not in found.lower()
+    for tag in re.findall(r"<[^>]*>", found):
         assert re.fullmatch(
             r"</?(div|strong|table|thead|tbody|tr|th|td|code|svg|polyline)( [a-z-]+=(\"[^\"<>]*\"|'[^'<>]*'))* ?/?>",
             tag,
@@ -33,9 +33,9 @@ def assert_harmless(told: str) -> None:
     ],
     ids=["pairs", "table", "sparkline"],
 )
-def test_text_of_others_is_never_markup(told: str) -> None:
-    assert_harmless(told)
-    assert "&lt;script&gt;" in told
+def test_text_of_others_is_never_markup(found: str) -> None:
+    assert_harmless(found)
+    assert "&lt;script&gt;" in found
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,15 @@ def test_learners_and_decisions_show_themselves() -> None:
     learner = smidgen.Confidit(dim=3, labels=[EVIL, "b"])
     decision = learner.decide(np.ones(3))
     learner.learn(decision, True)
-    told = learner._repr_html_()
-    assert_harmless(told)
-    assert "Confidit" in told
-    assert "rounds learnt" in told
-    told = decision._repr_html_()
-    assert_harmless(told)
-    assert "Decision 1 of Confidit" in told
-    assert decision.id in told
-    assert "perturbation" not in told, "what is not known is left out"
+    found = learner._repr_html_()
+    assert_harmless(found)
+    assert "Confidit" in found
+    assert "rounds learnt" in found
+    found = decision._repr_html_()
+    assert_harmless(found)
+    assert "Decision 1 of Confidit" in found
+    assert decision.id in found
+    assert "perturbation" not in found, "what is not known is left out"
 
 
 def test_a_large_decision_is_shown_shortly() -> None:

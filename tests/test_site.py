@@ -40,12 +40,12 @@ def _extension(name: str) -> ModuleType:
 
 class TestEnvironment:
     def test_every_variable_of_the_source_has_a_row_and_every_row_a_source(self) -> None:
-        told = set(
+        given = set(
             re.findall(r"^\| `(SMIDGEN_[A-Z_]+)` \|", (DOCS / "reference" / "environment.md").read_text(), re.MULTILINE)
         )
         used = {found for path in SOURCES for found in VARIABLE.findall(path.read_text())}
-        assert used - told == set(), "give each a row in docs/reference/environment.md"
-        assert told - used == set(), "nothing reads these"
+        assert used - given == set(), "give each a row in docs/reference/environment.md"
+        assert given - used == set(), "nothing reads these"
 
 
 class TestLoops:
@@ -208,8 +208,8 @@ class TestTables:
 
     def test_the_page_of_claims_counts_its_own_rows(self) -> None:
         page = (DOCS / "papers" / "claims.md").read_text()
-        told = rows_under(page, "figure", "the paper says", "verdict", "measured")
-        assert claims_page([(link, says, verdict, measured) for link, says, verdict, measured in told]) == page
+        found = rows_under(page, "figure", "the paper says", "verdict", "measured")
+        assert claims_page([(link, says, verdict, measured) for link, says, verdict, measured in found]) == page
 
     def test_aims_are_collected_from_the_pages(self, tmp_path: Path) -> None:
         (tmp_path / "a.md").write_text(

@@ -152,11 +152,11 @@ class TestMany:
     def test_feedback_on_many(self, live: Live, client: smidgen.Client, name: str) -> None:
         model = client.create(name, loop="rank", learner="PreferencePerceptron", params={"dim": 3})
         first, second, third = model.decide_many([DOCS] * 3)
-        told = client.learn_many(
+        reply = client.learn_many(
             [(first, {"clicked": ["c"]}), (second.id, {"better": ["b"]}), ("nobody", {"clicked": []})]
         )
-        assert [each.get("status") for each in told] == ["learnt", "learnt", None]
-        assert told[2]["error"]["code"] == "unknown_decision"
+        assert [each.get("status") for each in reply] == ["learnt", "learnt", None]
+        assert reply[2]["error"]["code"] == "unknown_decision"
 
         async def go() -> list[dict[str, Any]]:
             async with smidgen.AsyncClient(live.url) as other:

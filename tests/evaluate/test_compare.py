@@ -31,9 +31,9 @@ def drawing() -> dict[str, Any]:
 def test_every_learner_meets_the_same_user(who: str) -> None:
     """Twins come out alike, though the user draws, or uses its labels up; and the user stays as it was."""
     user, fresh = drawing()[who], drawing()[who]
-    told = compare(pair(), QUERIES, user)
-    assert isinstance(told, Comparison)
-    one, another = told.values()
+    compared = compare(pair(), QUERIES, user)
+    assert isinstance(compared, Comparison)
+    one, another = compared.values()
     for left, right in zip(one.actions, another.actions, strict=True):
         np.testing.assert_array_equal(left, right)
     np.testing.assert_array_equal(one.weights, another.weights)
@@ -69,23 +69,25 @@ def test_a_function_and_a_method_are_users_too() -> None:
 
 def test_a_generator_is_read_once_and_kept() -> None:
     user = users.StrictAlpha(w_star=QUERIES.w_star, alpha=0.5)
-    told = compare(pair(), iter(QUERIES.contexts), user)
-    assert [len(history) for history in told.values()] == [40, 40]
+    compared = compare(pair(), iter(QUERIES.contexts), user)
+    assert [len(history) for history in compared.values()] == [40, 40]
 
 
 def test_learners_keep_what_they_learn_and_arguments_are_those_of_play() -> None:
     learners, seen = pair(), []
     user = users.NoisyDepth(labels=QUERIES.labels, depth=4)
-    told = compare(learners, QUERIES.contexts, user, utility=QUERIES.w_star, alpha=0.3, rounds=9, progress=seen.append)
+    compared = compare(
+        learners, QUERIES.contexts, user, utility=QUERIES.w_star, alpha=0.3, rounds=9, progress=seen.append
+    )
     assert [learner.rounds for learner in learners.values()] == [9, 9]
     assert seen == [*range(1, 10), *range(1, 10)]
-    assert told["one"].alpha == 0.3
-    assert told["one"].has_utility
+    assert compared["one"].alpha == 0.3
+    assert compared["one"].has_utility
 
 
 def test_without_names_they_bear_those_of_their_classes() -> None:
-    told = compare([Confidit(dim=6, n_classes=3), AROW(dim=6, n_classes=3)], LABELS)
-    assert list(told) == ["Confidit", "AROW"]
+    compared = compare([Confidit(dim=6, n_classes=3), AROW(dim=6, n_classes=3)], LABELS)
+    assert list(compared) == ["Confidit", "AROW"]
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ def test_covariates_save_decisions(runs: int) -> None:
         for r2 in (0.5, 0.0):
             rng = np.random.default_rng([38, run])
             x, group = rng.normal(size=(8000, 5)), (rng.random(8000) < 0.5).astype(float)
-            told = x @ np.array([0.8, 0.4, -0.4, 0.2, 0.0])
-            noise = np.sqrt(r2) * told + np.sqrt(1.0 - r2) * rng.normal(size=8000)
+            found = x @ np.array([0.8, 0.4, -0.4, 0.2, 0.0])
+            noise = np.sqrt(r2) * found + np.sqrt(1.0 - r2) * rng.normal(size=8000)
             y = np.clip(0.45 + 0.04 * group + 0.2 * noise, 0.0, 1.0)
             totals[r2, True] += needed(y, group, x, 0.5)
             totals[r2, False] += needed(y, group, None, 0.5)

@@ -81,8 +81,8 @@ class TestLabelled:
                 [{**r, "ours": t} for r, t in zip(records, truth, strict=True)]
             )
             same(history, play(triage(), (frame, "ours")))
-            told = play(triage(), frame[["word", "size"]], lambda record, action: action == (record["word"] == "bug"))
-            assert told.columns["mistake"].tolist() == history.columns["mistake"].tolist()
+            reply = play(triage(), frame[["word", "size"]], lambda record, action: action == (record["word"] == "bug"))
+            assert reply.columns["mistake"].tolist() == history.columns["mistake"].tolist()
 
     def test_classes_of_others_are_played_as_they_learn(self) -> None:
         """One that changes how ours learns must not be played by the compiled stream of ours."""
@@ -117,8 +117,8 @@ class TestLabelled:
     def test_a_guarded_learner_is_played_by_its_verbs(self, make: Any, stream: Any) -> None:
         """The guard stands in `learn`, so the compiled stream does not speak for it."""
         guarded, plain = make().guard(), make()
-        told = play(guarded, stream)
-        same(told, play(plain, stream))
+        played = play(guarded, stream)
+        same(played, play(plain, stream))
         assert guarded.guarded == 0
         assert guarded.rounds == plain.rounds
         np.testing.assert_allclose(guarded.weights, plain.weights, rtol=1e-9, atol=1e-12)
@@ -143,10 +143,10 @@ class TestRewards:
         masks = np.random.default_rng(5).random((30, 4)) < 0.7
         masks[:, 0] = True
         same(play(SquareCB(dim=5), (self.X, self.R)), SquareCB(dim=5).run(self.X, self.R))
-        told = play(SquareCB(dim=5), (self.X, self.R, masks))
-        same(told, SquareCB(dim=5).run(self.X, self.R, available=masks))
-        assert masks[np.arange(30), told.actions].all()
-        assert told.regret.min() >= 0.0
+        played = play(SquareCB(dim=5), (self.X, self.R, masks))
+        same(played, SquareCB(dim=5).run(self.X, self.R, available=masks))
+        assert masks[np.arange(30), played.actions].all()
+        assert played.regret.min() >= 0.0
 
     @pytest.mark.parametrize("form", ["rounds", "shared", "csr", "csr shared"])
     @pytest.mark.parametrize("masked", [False, True])
@@ -277,10 +277,10 @@ class TestTables:
             return users.PositionBased(labels=table.labels_of, click=[0.1, 0.3, 0.6, 0.9], seed=4)
 
         fast, slow = make(**{**example, "dim": 5}), make(**{**example, "dim": 5})
-        told: list[int] = []
+        listed: list[int] = []
         compiled = play(fast, table, someone(), utility=np.arange(5.0))
-        verbs = play(slow, table, someone(), utility=np.arange(5.0), progress=told.append)
-        assert told == list(range(1, len(table) + 1))
+        verbs = play(slow, table, someone(), utility=np.arange(5.0), progress=listed.append)
+        assert listed == list(range(1, len(table) + 1))
         assert fast.to_bytes() == slow.to_bytes()
         assert list(compiled.columns) == list(verbs.columns)
         assert compiled.columns["action"] == verbs.columns["action"]
@@ -365,9 +365,9 @@ class TestRefused:
 
 
 def test_progress_of_a_compiled_stream_is_told_once() -> None:
-    told: list[int] = []
-    play(Confidit(dim=6, n_classes=3), LABELS, progress=told.append)
-    assert told == [80]
+    listed: list[int] = []
+    play(Confidit(dim=6, n_classes=3), LABELS, progress=listed.append)
+    assert listed == [80]
 
 
 def test_structures_of_ones_own_are_measured_too() -> None:

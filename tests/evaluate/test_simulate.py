@@ -160,15 +160,15 @@ class TestTheRun:
         assert simulate(learner, [MENU] * 3, user).uninformative == 3
 
     def test_progress_is_told_after_each_round(self) -> None:
-        told: list[int] = []
+        listed: list[int] = []
         learner = PreferencePerceptron(dim=6)
 
         def tell(done: int) -> None:
             assert learner.rounds == done
-            told.append(done)
+            listed.append(done)
 
         simulate(learner, STREAM.contexts, TASTE, progress=tell)
-        assert told == list(range(1, 61))
+        assert listed == list(range(1, 61))
 
     def test_progress_as_a_bar(self, capsys: pytest.CaptureFixture[str]) -> None:
         shown = simulate(PreferencePerceptron(dim=6), STREAM.contexts, TASTE, progress=True)

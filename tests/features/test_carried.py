@@ -70,9 +70,9 @@ def test_without_somebody_the_others_keep_their_columns_and_his_own_names_are_go
     for column, name in rest.named_columns():
         if " | " not in name and " | " not in dict(whole.named_columns())[column]:
             assert before[name] == column
-    told = {f"country={record['country']}" for who, record in records if who != 0}
+    fields = {f"country={record['country']}" for who, record in records if who != 0}
     if len(whole.names) <= 16:
-        assert told <= set(rest.names)
+        assert fields <= set(rest.names)
     again = Vectorizer(dim=16, text=("note",))
     again.restore(rest.state())
     assert same(again.state(), rest.state())

@@ -29,11 +29,11 @@ def test_a_long_cross_is_known_by_its_parts() -> None:
 
 
 def test_a_record_without_some_names_is_the_one_that_never_had_them() -> None:
-    told, silent = Vectorizer(dim=64, scale=False), Vectorizer(dim=64, scale=False)
+    found, silent = Vectorizer(dim=64, scale=False), Vectorizer(dim=64, scale=False)
     silent.learn({"age": 3.0, "os": "web"})
-    told.learn({"age": 3.0, "os": "web", "pay": 7.0})
+    found.learn({"age": 3.0, "os": "web", "pay": 7.0})
     record = {"kind": "x", "new": "n"}
-    whole, expected = told.encode(record), silent.encode(record)
+    whole, expected = found.encode(record), silent.encode(record)
     names = np.array([name == "pay (missing)" for name in whole.names], np.bool_)
     assert names.any()
     left = whole.without(np.empty(0, np.int64), names)
@@ -44,9 +44,9 @@ def test_a_record_without_some_names_is_the_one_that_never_had_them() -> None:
         expected.new_values.tolist(),
     ]
     assert left.indices.tolist() == expected.indices.tolist()
-    told.learn({"os": "tv"})  # now the name has a column
-    again = told.encode(record)
-    column = told.names.index("pay (missing)")
+    found.learn({"os": "tv"})  # now the name has a column
+    again = found.encode(record)
+    column = found.names.index("pay (missing)")
     assert column in again.indices.tolist()
     cut = again.without(np.array([column]), np.zeros(len(again.names), np.bool_))
     assert column not in cut.indices.tolist()

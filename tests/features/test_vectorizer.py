@@ -35,7 +35,7 @@ EVERYTHING = {
 }
 
 
-def told(vectorizer: Vectorizer, record: Any) -> dict[str, float]:
+def named(vectorizer: Vectorizer, record: Any) -> dict[str, float]:
     """A row by name."""
     row = vectorizer.row(record)
     names = dict(vectorizer.named_columns())
@@ -73,7 +73,7 @@ def test_the_example_of_the_first_page_just_works() -> None:
         "born.month=2",
         "born.days",
     }
-    assert told(learnt({"country": "se"}), {"country": "se", "note": None}) == {"(constant)": 1.0, "country=se": 1.0}
+    assert named(learnt({"country": "se"}), {"country": "se", "note": None}) == {"(constant)": 1.0, "country=se": 1.0}
 
 
 @dataclass
@@ -109,7 +109,7 @@ def test_every_python_form_of_a_record_is_the_same_record() -> None:
         {"age": Decimal(31), "country": "se", "other": None},
     ]
     for form in forms:
-        assert told(vectorizer, form) == told(vectorizer, plain), form
+        assert named(vectorizer, form) == named(vectorizer, plain), form
 
 
 def test_values_of_python_are_said_as_json_says_them() -> None:
@@ -264,7 +264,7 @@ def test_a_new_name_stands_where_it_would_stand_if_it_were_learnt() -> None:
     rows = vectorizer.rows([{"b": "z"}, {"b": "u"}, {"b": "z"}])
     assert rows.indices.tolist() == [0, 2, 0, 3, 0, 2]
     vectorizer.learn({"b": "z"})
-    assert told(vectorizer, {"b": "z"}) == {"(constant)": 1.0, "b=z": 1.0}
+    assert named(vectorizer, {"b": "z"}) == {"(constant)": 1.0, "b=z": 1.0}
 
 
 def test_every_name_has_a_column_of_its_own_until_there_are_too_many() -> None:
@@ -314,8 +314,8 @@ def test_names_are_bounded_and_told_apart() -> None:
 def test_a_number_that_is_sometimes_absent_has_an_indicator() -> None:
     vectorizer = learnt({"age": 30, "c": "x"}, {"age": 40, "c": "x"}, {"c": "x"}, {"age": None, "c": "x"})
     assert "age (missing)" in vectorizer.names
-    assert told(vectorizer, {"c": "x"}) == {"(constant)": 1.0, "c=x": 1.0, "age (missing)": 1.0}
-    assert "age (missing)" not in told(vectorizer, {"age": 35, "c": "x"})
+    assert named(vectorizer, {"c": "x"}) == {"(constant)": 1.0, "c=x": 1.0, "age (missing)": 1.0}
+    assert "age (missing)" not in named(vectorizer, {"age": 35, "c": "x"})
     rows = vectorizer.rows(
         [{"age": 30, "c": "x"}, {"age": None, "c": "x"}, {"age": 40, "c": "x"}, {"age": 1, "c": "x"}]
     )
@@ -325,7 +325,7 @@ def test_a_number_that_is_sometimes_absent_has_an_indicator() -> None:
 
 def test_words_are_weighted_by_how_rare_they_are() -> None:
     vectorizer = learnt({"t": "the cat"}, {"t": "the dog"}, {"t": "the the cow"}, text=("t",))
-    found = told(vectorizer, {"t": "the cat cat"})
+    found = named(vectorizer, {"t": "the cat cat"})
     del found["(constant)"]
     df = {"the": 3, "cat": 1, "the cat": 1, "cat cat": 0}
     tf = {"the": 1.0, "cat": 1.0 + math.log(2), "the cat": 1.0, "cat cat": 1.0}
@@ -384,7 +384,7 @@ def test_state_comes_back(records: list[dict[str, Any]]) -> None:
 def test_pairs_cross_two_fields_of_one_record() -> None:
     vectorizer = learnt({"a": "x", "b": "y", "n": 1}, {"a": "x", "b": "z", "n": 3}, crosses=[("a", "b"), ("a", "n")])
     assert "a=x × b=y" in vectorizer.names
-    found = told(vectorizer, {"a": "x", "b": "z", "n": 3})
+    found = named(vectorizer, {"a": "x", "b": "z", "n": 3})
     assert found["a=x × b=z"] == 1.0
     assert found.pop(next(name for name in found if name.startswith("#"))) == found["n"] == 1.0  # a=x × n, new here
 

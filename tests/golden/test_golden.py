@@ -155,10 +155,10 @@ class TestFolders:
         try:
             for name, log in logs.items():
                 for key in log.numbers:
-                    live, told = engine.learners.get(engine.models[name], key).learner, log.learner(key)
-                    live.reserve(told.decisions)
-                    told.reserve(live.decisions)
-                    assert live.to_bytes() == told.to_bytes(), (name, key)
+                    live, reply = engine.learners.get(engine.models[name], key).learner, log.learner(key)
+                    live.reserve(reply.decisions)
+                    reply.reserve(live.decisions)
+                    assert live.to_bytes() == reply.to_bytes(), (name, key)
         finally:
             engine.close()
 
@@ -170,8 +170,8 @@ class TestFolders:
                     assert found.loop == known["loop"]
 
 
-def _but_weights(told: dict[str, Any]) -> dict[str, Any]:
-    return {field: value for field, value in told.items() if field != "weights"}
+def _but_weights(fields: dict[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in fields.items() if field != "weights"}
 
 
 @pytest.mark.parametrize(
@@ -269,9 +269,9 @@ class TestComplete:
         folder = Path(shutil.copytree(HERE / formats.LOG, tmp_path / formats.LOG))
         for path in (folder / "learners").glob("AROW.*"):
             path.unlink()
-        told = json.loads((folder / "known.json").read_text())
+        found = json.loads((folder / "known.json").read_text())
         (folder / "known.json").write_text(
-            json.dumps({**told, "learners": [n for n in told["learners"] if n != "AROW"]})
+            json.dumps({**found, "learners": [n for n in found["learners"] if n != "AROW"]})
         )
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix != ".json"}
         monkeypatch.setattr("golden.writing.HERE", tmp_path)
@@ -279,7 +279,7 @@ class TestComplete:
         assert capsys.readouterr().out.startswith("added: AROW\n")
         assert all(path.read_bytes() == content for path, content in before.items())
         again = json.loads((folder / "known.json").read_text())
-        assert again == {**told, "added": {**told.get("added", {}), "AROW": machine()}}
+        assert again == {**found, "added": {**found.get("added", {}), "AROW": machine()}}
         assert smidgen.load(folder / "learners" / "AROW.after").rounds > 0
 
     def test_they_are_small(self) -> None:

@@ -77,16 +77,16 @@ def weights_of(call: Caller, name: str) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key in keys_of(call, name):
         answer = call.get(f"/v1/models/{name}/weights", params={"limit": 1000} | ({"key": key} if key else {}))
-        told = answer.json()
-        out[key or ""] = told["weights"] if answer.status_code == 200 else answer.status_code
+        reply = answer.json()
+        out[key or ""] = reply["weights"] if answer.status_code == 200 else answer.status_code
     return out
 
 
 def state_of(call: Caller, name: str) -> dict[str, Any]:
     """What a service says of a model."""
-    told = call.get(f"/v1/models/{name}").json()
+    reply = call.get(f"/v1/models/{name}").json()
     known = ("loop", "learner", "model_version", "decisions", "archived_at")
-    return {**{field: told.get(field) for field in known}, "weights": weights_of(call, name)}
+    return {**{field: reply.get(field) for field in known}, "weights": weights_of(call, name)}
 
 
 def continued(call: Caller) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def write(target: Path, number: str) -> None:
         export(made / "data", made / "logs")
         (made / "learners").mkdir()
         save_learners(made / "learners", own_learners())
-        told = {
+        fields = {
             "format": number,
             "parts": parts(),
             "smidgen": smidgen.__version__,
@@ -152,7 +152,7 @@ def write(target: Path, number: str) -> None:
             "types": sorted(types),
             "learners": own_learners(),
         }
-        (made / "known.json").write_text(json.dumps(told | known(made / "data"), indent=1, sort_keys=True) + "\n")
+        (made / "known.json").write_text(json.dumps(fields | known(made / "data"), indent=1, sort_keys=True) + "\n")
         if target.exists():
             shutil.rmtree(target)
         shutil.copytree(made, target)
@@ -160,13 +160,13 @@ def write(target: Path, number: str) -> None:
 
 def add(target: Path) -> list[str]:
     """Add the learners that came after the folder was written; what is there stays. Gives their names."""
-    told = json.loads((target / "known.json").read_text())
-    new = [name for name in own_learners() if name not in told["learners"]]
+    found = json.loads((target / "known.json").read_text())
+    new = [name for name in own_learners() if name not in found["learners"]]
     if new:
         save_learners(target / "learners", new)
-        told["learners"] = sorted([*told["learners"], *new])
-        told["added"] = told.get("added", {}) | {name: machine() for name in new}
-        (target / "known.json").write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
+        found["learners"] = sorted([*found["learners"], *new])
+        found["added"] = found.get("added", {}) | {name: machine() for name in new}
+        (target / "known.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
     return new
 
 

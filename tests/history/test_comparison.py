@@ -49,9 +49,9 @@ def test_as_text_and_html() -> None:
     lines = repr(two()).splitlines()
     assert lines[0].split()[:3] == ["learner", "class", "rounds"]
     assert [line.split()[0] for line in lines[1:]] == ["a", "b"]
-    told = Comparison({EVIL: by_loop()["label"]})._repr_html_()
-    assert_harmless(told)
-    assert "&lt;script&gt;" in told
+    reply = Comparison({EVIL: by_loop()["label"]})._repr_html_()
+    assert_harmless(reply)
+    assert "&lt;script&gt;" in reply
 
 
 def test_numbers_in_the_table_are_those_of_the_runs() -> None:

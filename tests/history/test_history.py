@@ -86,10 +86,10 @@ def test_a_frame_of_another_library_is_refused(library: Any) -> None:
 
 @every_loop
 def test_notebooks_show_numbers_and_a_curve(loop: str) -> None:
-    told = by_loop()[loop]._repr_html_()
-    assert "<svg" in told
-    assert "<script" not in told
-    assert by_loop()[loop].learner in told
+    found = by_loop()[loop]._repr_html_()
+    assert "<svg" in found
+    assert "<script" not in found
+    assert by_loop()[loop].learner in found
 
 
 class TestMistakes:
@@ -108,8 +108,8 @@ class TestMistakes:
         assert History(shown, feedback=heard, loop="filter").mistakes.tolist() == [False, True, False, True, False]
 
     def test_of_rewards_are_those_below_one_half(self) -> None:
-        told = iter([True, 0.2, None, 0.9, False])
-        history = smidgen.play(smidgen.HingeConfidit(dim=2, n_classes=2), [np.ones(2)] * 5, lambda x, a: next(told))
+        found = iter([True, 0.2, None, 0.9, False])
+        history = smidgen.play(smidgen.HingeConfidit(dim=2, n_classes=2), [np.ones(2)] * 5, lambda x, a: next(found))
         np.testing.assert_array_equal(history.rewards, [1.0, 0.2, np.nan, 0.9, 0.0])
         assert history.mistakes.tolist() == [False, True, False, False, True]
         assert history.average_reward == pytest.approx(2.1 / 4)

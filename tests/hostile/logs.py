@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 import smidgen
-from service.bodies import MODELS, model, play, request, told
+from service.bodies import MODELS, feedback_body, model, play, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen import serialization
 from smidgen.learners import saving
@@ -63,7 +63,7 @@ def good() -> dict[str, bytes]:
         engine.create(name, model(body))
         for number in range(5):
             made = engine.decide(name, request(_asked(name, number)))
-            engine.feedback(made["decision"], told(**_told(name, number)))
+            engine.feedback(made["decision"], feedback_body(**_told(name, number)))
         if name == "records":
             engine.amend(name, msgspec.convert({"add_labels": ["family"], "add_text": ["body"]}, AmendBody))
         found[name] = _log(engine, name)

@@ -202,8 +202,8 @@ def test_cosines_have_one_line_among_the_names() -> None:
         made = bank.decide({"east": x, "north": y})
         bank.learn(made, made.action == ("in" if x * x + y * y < 1.4 else "out"))
     assert bank.learner.leader == "curved"
-    told = bank.explain(made)
-    names = [name for name, _ in told.contributions]
+    found = bank.explain(made)
+    names = [name for name, _ in found.contributions]
     assert sorted(names) == ["(constant)", "(curvature of east, north)", "east", "north"]
     scores = dict(zip(bank.labels, bank.decide({"east": x, "north": y}).scores, strict=True))
     again = bank.explain(bank.decide({"east": x, "north": y}))

@@ -59,11 +59,11 @@ def sizes() -> Iterator[tuple[str, dict[str, Any]]]:
 def test_the_size_is_that_of_the_state(name: str, more: dict[str, Any], dim: int, classes: int) -> None:
     given = settings(name, dim, classes, **more)
     defaults = {key: each.default for key, each in inspect.signature(learners[name]).parameters.items()}
-    told = cards[name].size({**defaults, **given})
+    found = cards[name].size({**defaults, **given})
     held = sum(array.nbytes for array in learners[name](**given)._state().values())
-    assert held - 100 <= told
+    assert held - 100 <= found
     later = defaults.get("covariance") == "auto" or name == "Pipeline"  # columns come into use when they are needed
-    assert told <= 2 * held + 100 or later
+    assert found <= 2 * held + 100 or later
 
 
 def test_first_settings_make_a_learner() -> None:

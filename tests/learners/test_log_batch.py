@@ -54,15 +54,15 @@ class Played:
             made, place, context = waiting.pop(int(rng.integers(len(waiting))))
             if labels and rng.random() < 0.5:  # a round of its own
                 true = int(rng.integers(3))
-                told: Any = made.action == labels[true]
+                found: Any = made.action == labels[true]
                 self._take(LogStep(context, -2 - true), made.number, place)
             else:
-                told = bool(rng.random() < 0.5) if labels else float(rng.random())
+                found = bool(rng.random() < 0.5) if labels else float(rng.random())
                 shown = int(rng.integers(3 if labels else len(context)))
-                self._take(LogStep(context, shown, told, 0.5), made.number, place)
+                self._take(LogStep(context, shown, found, 0.5), made.number, place)
                 made = msgspec.structs.replace(made, action=labels[shown] if labels else shown, propensity=0.5)
-            learner.learn(made, told)
-            self.learnt.append((made, told))
+            learner.learn(made, found)
+            self.learnt.append((made, found))
 
     def _take(self, step: LogStep, number: int, place: int) -> None:
         self.steps.append(step)
@@ -86,7 +86,7 @@ class Played:
                     out.append((*known[start + t][:2], repr(known[start + t][2]), *_every(batch, outcomes, t)))
         return out
 
-    def told(self, learner: BatchLearner, traced: bool) -> list[tuple[Any, ...]]:
+    def replayed(self, learner: BatchLearner, traced: bool) -> list[tuple[Any, ...]]:
         """What the verbs decided, as `follow` says it."""
         out: list[tuple[Any, ...]] = []
         for made in self.decided.values():
@@ -131,10 +131,10 @@ def test_a_course_is_the_two_verbs(name: str, guarded: bool, wild: float) -> Non
     for size in (7, 60, 300):
         along = make().guard() if guarded else make()
         assert along._takes(LogBatch(run.steps)) is not None
-        found, told = run.follow(along, size), run.told(verbs, True)
+        found, given = run.follow(along, size), run.replayed(verbs, True)
         if name in CHOOSE:  # the verbs tell the greedy one; nobody asks for that of a choice
-            found, told = [(each[0], *each[2:]) for each in found], [(each[0], *each[2:]) for each in told]
-        assert found == told
+            found, given = [(each[0], *each[2:]) for each in found], [(each[0], *each[2:]) for each in given]
+        assert found == given
         assert along.to_bytes() == verbs.to_bytes()
 
 
@@ -144,9 +144,9 @@ def test_learning_many_is_learning_each(name: str, guarded: bool) -> None:
     make = (LABEL | CHOOSE)[name]
     run = Played(make(), 5, 300, 1e4)
     one, many = (make().guard(), make().guard()) if guarded else (make(), make())
-    decisions, told = zip(*run.learnt, strict=True)
-    Learner.learn_many(one, decisions, told)
-    many.learn_many(decisions, told)
+    decisions, found = zip(*run.learnt, strict=True)
+    Learner.learn_many(one, decisions, found)
+    many.learn_many(decisions, found)
     assert many.to_bytes() == one.to_bytes()
 
 
@@ -181,11 +181,11 @@ def test_who_learns_otherwise_goes_by_the_verbs() -> None:
 def test_a_refusal_comes_where_the_verbs_have_it(bad: Any) -> None:
     learner, twin = smidgen.LinUCB(dim=2), smidgen.LinUCB(dim=2)
     decisions = [twin.decide(Choice(np.eye(2))) for _ in range(10)]
-    told = [0.5] * 6 + [bad] + [0.5] * 3
+    listed = [0.5] * 6 + [bad] + [0.5] * 3
     with pytest.raises(SmidgenError) as by_verb:
-        Learner.learn_many(twin, decisions, told)
+        Learner.learn_many(twin, decisions, listed)
     with pytest.raises(type(by_verb.value)) as at_once:
-        learner.learn_many(decisions, told)
+        learner.learn_many(decisions, listed)
     assert str(at_once.value) == str(by_verb.value)
     assert learner.rounds == twin.rounds == 6
     assert learner.weights.tobytes() == twin.weights.tobytes()

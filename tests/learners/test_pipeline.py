@@ -206,8 +206,8 @@ def test_contributions_add_up_to_the_score(make: Callable[..., Pipeline]) -> Non
 
 def test_names_not_known_yet_are_explained_by_name() -> None:
     pipeline = ranker()
-    told = pipeline.explain(pipeline.decide(Candidates([{"c": "new"}, {"c": "other"}])))
-    assert told.contributions == [("c=new", 0.0)]
+    found = pipeline.explain(pipeline.decide(Candidates([{"c": "new"}, {"c": "other"}])))
+    assert found.contributions == [("c=new", 0.0)]
 
 
 def test_feedback_may_name_candidates_by_id() -> None:
@@ -351,8 +351,8 @@ def test_late_records_are_learnt_as_well_as_late_arrays(delay: int) -> None:
         pipeline = Pipeline(
             features=Vectorizer(dim=32), learner=smidgen.HingeConfidit(dim=32, n_classes=4, seed=seed), seed=seed
         )
-        told = [{f"x{place}": value for place, value in enumerate(row)} for row in X.tolist()]
-        records.append(_late(pipeline, told, y, delay))
+        listed = [{f"x{place}": value for place, value in enumerate(row)} for row in X.tolist()]
+        records.append(_late(pipeline, listed, y, delay))
     assert np.mean(records) < np.mean(arrays) + 0.02
     if delay == 1000:
         assert np.mean(arrays) < 0.6  # 0.75 is a guess: labels of which nothing is known are drawn

@@ -55,6 +55,6 @@ def test_claims_compare_the_two_tasks(
     name: str, on_web: dict[str, float], on_movies: dict[str, float], verdict: str
 ) -> None:
     claim = claims[f"coactive/{name}"]
-    told = [answers(need, **(on_web if need.endswith(":web") else on_movies)) for need in claim.needs]
-    found = claim.check(RUN, *told)
+    listed = [answers(need, **(on_web if need.endswith(":web") else on_movies)) for need in claim.needs]
+    found = claim.check(RUN, *listed)
     assert found.verdict == verdict, found

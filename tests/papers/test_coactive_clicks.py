@@ -94,7 +94,7 @@ def test_position_effect_is_found_again() -> None:
     assert position_effect(shown) == pytest.approx(read, abs=0.05)
 
 
-def told(up: float, down: float, reversed_gain: float = 1.0) -> Answers:
+def answers_with(up: float, down: float, reversed_gain: float = 1.0) -> Answers:
     """Studies with these shares of gains and losses."""
     rng = np.random.default_rng(0)
     rows = []
@@ -111,9 +111,9 @@ def told(up: float, down: float, reversed_gain: float = 1.0) -> Answers:
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [
-        ("click-imbalance", told(0.6, 0.1), told(0.35, 0.35)),
-        ("clicks-in-every-condition", told(0.6, 0.1), told(0.1, 0.6)),
-        ("worse-rankings-easier-to-improve", told(0.6, 0.1, 2.0), told(0.6, 0.1, 0.1)),
+        ("click-imbalance", answers_with(0.6, 0.1), answers_with(0.35, 0.35)),
+        ("clicks-in-every-condition", answers_with(0.6, 0.1), answers_with(0.1, 0.6)),
+        ("worse-rankings-easier-to-improve", answers_with(0.6, 0.1, 2.0), answers_with(0.6, 0.1, 0.1)),
     ],
 )
 def test_claims_can_hold_and_fail(name: str, good: Answers, bad: Answers) -> None:
@@ -123,7 +123,7 @@ def test_claims_can_hold_and_fail(name: str, good: Answers, bad: Answers) -> Non
 
 
 def test_shares_of_people_cannot_be_tested() -> None:
-    found = claims["coactive/click-shares"].check(RUN, told(0.6, 0.1))
+    found = claims["coactive/click-shares"].check(RUN, answers_with(0.6, 0.1))
     assert found.verdict == "cannot be tested here"
     assert "positive 59" in found.effect
 

@@ -43,7 +43,7 @@ def test_play_is_what_the_verbs_do(place: Place, learner: dict[str, Any], user: 
     loss = losses.Quadratic(peak=float(np.linalg.norm(data.w_star)) * data.reach)
     for row, number in enumerate((1, 2)):
         contexts = [data.table.contexts[i] for i in stream(len(data.table), 60, [3, number])]
-        told = smidgen.simulate(
+        played = smidgen.simulate(
             make_learner(learner, data, seed=3 + number),
             contexts,
             make_user(user, data, seed=3 + number),
@@ -51,8 +51,8 @@ def test_play_is_what_the_verbs_do(place: Place, learner: dict[str, Any], user: 
             loss=loss,
         )
         at = np.array(points(60)) - 1
-        assert np.allclose(answer["regret"][row], told.average_regret[at], atol=1e-8)
-        gaps = np.cumsum(told.loss_regret)[at] / (at + 1)
+        assert np.allclose(answer["regret"][row], played.average_regret[at], atol=1e-8)
+        gaps = np.cumsum(played.loss_regret)[at] / (at + 1)
         assert np.allclose(answer["loss"][row], gaps, rtol=1e-6)
 
 
@@ -112,8 +112,8 @@ def test_the_base_of_the_logarithm_is_a_factor_on_gamma(place: Place) -> None:
     for scale, gamma in ((factor, 1.0), (1.0, factor**2)):
         contexts = [smidgen.Ranking(scale * context.docs) for context in table.contexts * 4]
         learner = smidgen.SecondOrderPreferencePerceptron(dim=6, radius=1e6, gamma=gamma)
-        told = smidgen.simulate(learner, contexts, users.StrictAlpha(w_star=w_star, alpha=0.5))
-        shown.append([np.asarray(action).tolist() for action in told.actions])
+        played = smidgen.simulate(learner, contexts, users.StrictAlpha(w_star=w_star, alpha=0.5))
+        shown.append([np.asarray(action).tolist() for action in played.actions])
     assert shown[0] == shown[1]
 
 

@@ -69,8 +69,11 @@ def batch(body: dict[str, Any]) -> BatchBody:
     return msgspec.convert(body, loops.batch)
 
 
-def told(**body: Any) -> FeedbackBody:
+def feedback_body(**body: Any) -> FeedbackBody:
     return loops.feedback(**body)
+
+
+told = feedback_body  # the former name, for tests that still import it
 
 
 def decision_body(name: str, rng: random.Random) -> dict[str, Any]:
@@ -131,7 +134,7 @@ def play(engine: Engine, names: list[str], rounds: int, seed: int) -> None:
             chosen, answered = open_.pop(rng.randrange(len(open_)))
             given = reaction(chosen, answered, rng)
             if given is not None:
-                feedback = told(**given)
+                feedback = feedback_body(**given)
                 engine.run(lambda a=answered, f=feedback: engine.feedback(a["decision"], f))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.engine.test_live_settings import amend
 from service.engine.test_teach import examples
 from smidgen.service.engine.engine import Engine
@@ -77,21 +77,21 @@ def prepare(data: Path) -> dict[str, Any]:
         made = engine.decide("mail", request({"features": {"x": i}, "activate": i != 7}))["decision"]
         stage[f"d{i}"] = made
         if i < 4:
-            engine.feedback(made, told(correct=i % 2 == 0))
+            engine.feedback(made, feedback_body(correct=i % 2 == 0))
         person = engine.decide("people", request({"key": ("ann", "bob")[i % 2], "features": {"x": i}}))["decision"]
         if i < 6:
-            engine.feedback(person, told(correct=i % 3 == 0))
+            engine.feedback(person, feedback_body(correct=i % 3 == 0))
     engine.teach("mail", examples({"examples": [{"features": {"x": 1.5}, "answer": "b"}]}))
     amend(engine, "mail", add_labels=["c"])
     engine.copy("people", CopyBody(to="crowd"))
     engine.create("spread", model({**LABELS, "keyed": True, "shards": 3}))
     for i in range(12):
         asked = request({"key": f"k{i}", "features": {"x": i}})
-        engine.feedback(engine.decide("spread", asked)["decision"], told(correct=True))
+        engine.feedback(engine.decide("spread", asked)["decision"], feedback_body(correct=True))
     engine.decide("old", request({"features": {"x": 1}}))
     engine.archive("old")
     stage["log"] = b"\n".join(engine.events.all_lines(engine.models["mail"])) + b"\n"
-    engine.feedback(engine.decide("crew", request({"features": {"x": 1}}))["decision"], told(correct=True))
+    engine.feedback(engine.decide("crew", request({"features": {"x": 1}}))["decision"], feedback_body(correct=True))
     stage["q"] = engine.decide("finder", request({"candidates": [{"id": "a"}, {"id": "b"}]}))["decision"]
     for _ in range(2):
         engine.decide("ads", request({"candidates": [{"id": "a"}, {"id": "b"}]}))

@@ -35,9 +35,9 @@ class Lines(LogSource):
         self.said: list[EventLine] = []
         self._made: dict[str, EventLine] = {}
 
-    def add(self, told: Told) -> EventLine:
+    def add(self, found: Told) -> EventLine:
         """Say one more."""
-        line = parse(msgspec.json.encode(told), "a line")
+        line = parse(msgspec.json.encode(found), "a line")
         self.said.append(line)
         if line.type == "decision" and line.decision is not None:
             self._made[line.decision] = line
@@ -68,9 +68,9 @@ class Fold:
         self._lines = Lines()
         self.now = Rebuilder(self._lines)
 
-    def take(self, told: Told) -> None:
+    def take(self, found: Told) -> None:
         """Take a line; one that takes back lets all be learnt anew."""
-        line = self._lines.add(told)
+        line = self._lines.add(found)
         if line.type not in REWINDS:
             self.now.apply(line)
             return

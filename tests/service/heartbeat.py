@@ -99,9 +99,9 @@ class Pulse:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         out, _ = self._process.communicate("", timeout=120)
-        told = json.loads(out)
-        self.silent, self.used = told["silent"], told["used"]
-        self.slow, self.answers = told["slow"], told["answers"]
+        found = json.loads(out)
+        self.silent, self.used = found["silent"], found["used"]
+        self.slow, self.answers = found["slow"], found["answers"]
 
     @property
     def steady(self) -> bool:

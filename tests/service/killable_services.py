@@ -72,19 +72,19 @@ with tempfile.TemporaryDirectory() as folder:  # compile and load what every chi
     create_app(Options(parse_address(folder)))
 print("ready", flush=True)
 for line in sys.stdin:
-    told = json.loads(line)
+    settings = json.loads(line)
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(os.open(told["errors"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-        crash_points.arm(told["crash_at"])
-        if told["checkpoint"]:
-            sqlite.connect = checkpointing(told["checkpoint"])
-        if told["disk"]:
-            root, journal, control = (path.encode() for path in told["disk"])
+        os.dup2(os.open(settings["errors"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+        crash_points.arm(settings["crash_at"])
+        if settings["checkpoint"]:
+            sqlite.connect = checkpointing(settings["checkpoint"])
+        if settings["disk"]:
+            root, journal, control = (path.encode() for path in settings["disk"])
             assert ctypes.CDLL(None).smidgen_faults_arm(root, journal, control) == 0
         try:
-            serve(Options(parse_address(told["data"]), **told["options"]), "127.0.0.1", 0, announce)
+            serve(Options(parse_address(settings["data"]), **settings["options"]), "127.0.0.1", 0, announce)
         except StorageFailed as error:
             print("refused:", error.problem, file=sys.stderr, flush=True)
             os._exit(REFUSED)
@@ -158,9 +158,9 @@ class Nursery:
         """
         assert self._process.stdin is not None
         errors = (disk.journal if disk is not None else data).parent / "errors.txt"
-        told = {"data": live.where(data), "crash_at": crash_at, "errors": str(errors), "options": options}
-        told |= {"disk": [str(each) for each in disk] if disk is not None else None, "checkpoint": checkpoint}
-        self._process.stdin.write(json.dumps(told) + "\n")
+        fields = {"data": live.where(data), "crash_at": crash_at, "errors": str(errors), "options": options}
+        fields |= {"disk": [str(each) for each in disk] if disk is not None else None, "checkpoint": checkpoint}
+        self._process.stdin.write(json.dumps(fields) + "\n")
         first, *rest = self._line()
         if first == "ended":
             if int(rest[0]) == REFUSED:
@@ -373,8 +373,8 @@ def _check_model(engine: Engine, name: str, writers: Sequence[Writer], strange: 
     made = {event["decision"]: event["reply"] for event in log if event["type"] == "decision"}
     assert len(made) == model.decisions == sum(event["type"] == "decision" for event in log)
     answered = [event for event in log if event["type"] == "feedback"]
-    told = {event["decision"]: event for event in answered}
-    assert len(told) == len(answered), "one feedback was applied twice"
+    reported = {event["decision"]: event for event in answered}
+    assert len(reported) == len(answered), "one feedback was applied twice"
     learnt = [event["model_version"] for event in answered if event["status"] == "learnt"]
     assert learnt == list(range(1, model.version + 1))
     assert len(answered) - len(learnt) == model.late
@@ -383,14 +383,14 @@ def _check_model(engine: Engine, name: str, writers: Sequence[Writer], strange: 
             assert where != name or made.get(id) == reply, f"decision {id} was acknowledged and is lost"
         for id, version in writer.learnt.items():
             if writer.sent[id][0] == name:
-                assert id in told, f"feedback on {id} was acknowledged and is lost"
-                assert version in (0, told[id]["model_version"])
+                assert id in reported, f"feedback on {id} was acknowledged and is lost"
+                assert version in (0, reported[id]["model_version"])
         for id in writer.late:
             if writer.sent[id][0] == name:
-                assert id in told, f"late feedback on {id} was acknowledged and is lost"
-                assert told[id]["status"] == "late", f"feedback on {id} was late and has been learnt"
+                assert id in reported, f"late feedback on {id} was acknowledged and is lost"
+                assert reported[id]["status"] == "late", f"feedback on {id} was late and has been learnt"
     sent = {id: body for writer in writers for id, (where, body) in writer.sent.items() if where == name}
-    found = {id: event["feedback"] for id, event in told.items()}
+    found = {id: event["feedback"] for id, event in reported.items()}
     assert strange or found.items() <= sent.items(), "feedback that nobody sent"
     led_to = fold(log)
     recovered = {key: engine.learners.get(model, key).learner.to_bytes() for key in led_to}

@@ -138,13 +138,13 @@ class Load:
                 id = made.body["decision"]
                 with self._lock:
                     self.decided[id] = name
-                told = line("POST", f"/v1/decisions/{id}/feedback", {"correct": rng.random() < 0.5})
-                if told.status == 200:
+                reply = line("POST", f"/v1/decisions/{id}/feedback", {"correct": rng.random() < 0.5})
+                if reply.status == 200:
                     with self._lock:
-                        self.learnt[id] = told.body["model_version"]
+                        self.learnt[id] = reply.body["model_version"]
                         self.longest = max(self.longest, time.monotonic() - began)
                 else:
-                    self._count(told.status)
+                    self._count(reply.status)
             except (OSError, http.client.HTTPException):
                 with self._lock:
                     self.lost += 1

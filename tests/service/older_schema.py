@@ -8,14 +8,20 @@ _HOLDOUTS = [
     "DROP INDEX decision_holdout",
     *(f"ALTER TABLE decisions DROP COLUMN {each}" for each in ("unit", "holdout", "share")),
 ]
+_REPORTS = [
+    "DROP INDEX decision_due",
+    *(f"ALTER TABLE decisions DROP COLUMN {each}" for each in ("reported", "reports")),
+    "CREATE INDEX decision_due ON decisions (expires_at, shard, seq)"
+    " WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL",
+]
 
 
 def _back(tables: tuple[str, ...]) -> list[str]:
     columns = [f"ALTER TABLE {each} RENAME COLUMN shard TO slot" for each in tables]
-    return [*_HOLDOUTS, "ALTER TABLE shards RENAME TO slots", *columns]
+    return [*_REPORTS, *_HOLDOUTS, "ALTER TABLE shards RENAME TO slots", *columns]
 
 
-#: Schema 8 of SQLite to schema 6.
+#: Schema 9 of SQLite to schema 6.
 SQLITE = _back(_TABLES)
-#: Schema 4 of PostgreSQL to schema 2.
+#: Schema 5 of PostgreSQL to schema 2.
 POSTGRES = _back(_POSTGRES_TABLES)

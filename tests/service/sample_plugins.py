@@ -147,9 +147,9 @@ class Bid(Loop):
         return f"rather lot {value}"
 
     def measure_of(
-        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+        self, made: Decision, given: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
-        return float(told == made.action)
+        return float(given == made.action)
 
 
 @contextmanager

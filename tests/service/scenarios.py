@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.memory import MemoryStore
 from smidgen.service.engine.engine import Engine
 from smidgen.service.monitoring.health import Report, diagnose
@@ -48,7 +48,7 @@ class World:
             self.clock.now += 1.0
             given = self._answer(asked, reply, self._rng, self._round)
             if given is not None:
-                self.engine.feedback(reply["decision"], told(**given))
+                self.engine.feedback(reply["decision"], feedback_body(**given))
             self._round += 1
         return self
 

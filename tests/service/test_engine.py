@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from service.bodies import MODELS, Clock, batch, engine_with, model, play, request, told
+from service.bodies import MODELS, Clock, batch, engine_with, feedback_body, model, play, request
 from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
@@ -80,13 +80,13 @@ def test_feedback_is_learnt_once_and_conflicts_are_told(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["rank"], clock=clock)
     reply = engine.decide("rank", request({"candidates": DOCS}))
     id = reply["decision"]
-    assert engine.feedback(id, told(clicked=["r"])).status == "learnt"
+    assert engine.feedback(id, feedback_body(clicked=["r"])).status == "learnt"
     weights = engine.learners.get(engine.models["rank"], None).learner.weights
-    assert engine.feedback(id, told(clicked=["r"])).status == "duplicate"
+    assert engine.feedback(id, feedback_body(clicked=["r"])).status == "duplicate"
     with pytest.raises(Conflict, match="other feedback"):
-        engine.feedback(id, told(clicked=["q"]))
+        engine.feedback(id, feedback_body(clicked=["q"]))
     clock.now += 1e6
-    assert engine.feedback(id, told(clicked=["r"])).status == "duplicate"  # also after the window
+    assert engine.feedback(id, feedback_body(clicked=["r"])).status == "duplicate"  # also after the window
     np.testing.assert_array_equal(engine.learners.get(engine.models["rank"], None).learner.weights, weights)
     assert engine.models["rank"].version == 1
     story = engine.story(id)
@@ -101,9 +101,9 @@ def test_late_feedback_is_logged_and_not_learnt(tmp_path: Path) -> None:
     clock.now += 86_401
     assert "within the window" in str(engine.story(id).why_not)
     with pytest.raises(Impossible):
-        engine.feedback(id, told(clicked=["nobody"]))
+        engine.feedback(id, feedback_body(clicked=["nobody"]))
     for _ in range(2):
-        assert engine.feedback(id, told(clicked=["r"])).status == "late"
+        assert engine.feedback(id, feedback_body(clicked=["r"])).status == "late"
     assert "after the window" in str(engine.story(id).why_not)
     described = engine.describe("rank")
     assert (described.model_version, described.late, described.answered) == (0, 1, 1)
@@ -114,11 +114,11 @@ def test_partial_rankings_come_first_and_no_change_is_a_zero_step(tmp_path: Path
     engine = engine_with(tmp_path, ["rank"])
     first = engine.decide("rank", request({"candidates": DOCS}))
     assert first["ranking"] == ["p", "q", "r"]
-    engine.feedback(first["decision"], told(clicked=["p"]))
+    engine.feedback(first["decision"], feedback_body(clicked=["p"]))
     assert engine.models["rank"].version == 1
     assert not engine.learners.get(engine.models["rank"], None).learner.weights.any()
     second = engine.decide("rank", request({"candidates": DOCS}))
-    engine.feedback(second["decision"], told(better=["r", "p"]))
+    engine.feedback(second["decision"], feedback_body(better=["r", "p"]))
     weights = engine.learners.get(engine.models["rank"], None).learner.weights
     discount = 1 / np.log2(np.arange(2, 5))
     np.testing.assert_allclose(
@@ -160,7 +160,7 @@ def test_a_compact_matrix_is_as_good_as_lists(tmp_path: Path) -> None:
     other = engine.decide("rank", request({"candidates": plain}))
     assert one["ranking"] == other["ranking"]
     for id in (one["decision"], other["decision"]):
-        engine.feedback(id, told(clicked=["b"]))
+        engine.feedback(id, feedback_body(clicked=["b"]))
     rank = engine.models["rank"]
     rows = [engine.store.decision(reply["decision"]) for reply in (one, other)]
     first, second = (engine.events.decision(rank, row.seq).decision for row in rows if row is not None)
@@ -219,7 +219,7 @@ def test_impossible_feedback_changes_nothing(name: str, feedback: dict[str, Any]
     id = engine.decide(name, request(decision_body(name, random.Random(0))))["decision"]
     before = bytes_of(engine, name)
     with pytest.raises(SmidgenError, match=match) as caught:
-        engine.feedback(id, told(**feedback))
+        engine.feedback(id, feedback_body(**feedback))
     assert caught.value.status == 422
     assert bytes_of(engine, name) == before
     assert engine.models[name].version == 0
@@ -232,10 +232,10 @@ def test_a_dropped_item_has_no_relevance(tmp_path: Path) -> None:
         reply = engine.decide("filter", request({"features": [1, 0, 0]}))
         if not reply["forward"]:
             break
-        engine.feedback(reply["decision"], told(relevant=False))
+        engine.feedback(reply["decision"], feedback_body(relevant=False))
     assert not reply["forward"]
     with pytest.raises(SmidgenError) as caught:
-        engine.feedback(reply["decision"], told(relevant=True))
+        engine.feedback(reply["decision"], feedback_body(relevant=True))
     assert caught.value.status == 422
 
 
@@ -251,7 +251,7 @@ def test_models_are_made_once(tmp_path: Path) -> None:
         engine.create("m", model(MODELS["rank"]))
     with pytest.raises(Conflict, match="is archived"):
         engine.decide("m", request({"candidates": DOCS}))
-    assert engine.feedback(id, told(clicked=["r"])).status == "learnt"
+    assert engine.feedback(id, feedback_body(clicked=["r"])).status == "learnt"
     assert [line["type"] for line in lines(engine, "m")] == ["created", "decision", "archived", "feedback"]
     with pytest.raises(Unknown):
         engine.describe("nobody")
@@ -290,7 +290,7 @@ def test_keys_have_learners_of_their_own_and_few_stay_in_memory(tmp_path: Path) 
         for user in range(8):
             body = request({"key": f"u{user}", "candidates": docs})
             reply = engine.run(lambda body=body: engine.decide("keyed", body))
-            feedback = told(clicked=[str(user % 3)])
+            feedback = feedback_body(clicked=[str(user % 3)])
             engine.run(lambda r=reply, f=feedback: engine.feedback(r["decision"], f))
         assert len(engine.learners) <= 3 + 1
         assert engine.models["keyed"].keys == 8, turn
@@ -322,10 +322,10 @@ def test_a_failed_commit_undoes_memory_too(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(engine.store, "commit", full)
     with pytest.raises(StorageFailed, match="disk is full"):
-        engine.run(lambda: engine.feedback(kept["decision"], told(clicked=["r"])))
+        engine.run(lambda: engine.feedback(kept["decision"], feedback_body(clicked=["r"])))
     monkeypatch.undo()
     assert (bytes_of(engine, "rank"), engine.models["rank"].seq) == before
-    assert engine.run(lambda: engine.feedback(kept["decision"], told(clicked=["r"]))).status == "learnt"
+    assert engine.run(lambda: engine.feedback(kept["decision"], feedback_body(clicked=["r"]))).status == "learnt"
 
 
 def test_snapshots_are_taken_and_only_three_are_kept(tmp_path: Path) -> None:
@@ -379,10 +379,10 @@ def test_a_body_is_known_again_however_it_was_spelt(tmp_path: Path) -> None:
         body = request({"id": "x", "candidates": [{"id": "p", "features": other}]})
         with pytest.raises(Conflict, match="another request"):
             engine.run(lambda body=body: engine.decide("rank", body))
-    assert engine.run(lambda: engine.feedback(reply["decision"], told(clicked=["p"]))).status == "learnt"
-    assert engine.run(lambda: engine.feedback(reply["decision"], told(clicked=["p"]))).status == "duplicate"
+    assert engine.run(lambda: engine.feedback(reply["decision"], feedback_body(clicked=["p"]))).status == "learnt"
+    assert engine.run(lambda: engine.feedback(reply["decision"], feedback_body(clicked=["p"]))).status == "duplicate"
     with pytest.raises(Conflict, match="other feedback"):
-        engine.run(lambda: engine.feedback(reply["decision"], told(better=["p"])))
+        engine.run(lambda: engine.feedback(reply["decision"], feedback_body(better=["p"])))
 
 
 def test_a_warm_model_decides_and_learns_without_a_question_to_the_database(tmp_path: Path) -> None:

@@ -606,9 +606,9 @@ def numbers_of(store: Store, engine: Engine, shard: int) -> dict[str | None, lis
     """The numbers of decisions in the log of a shard, by key."""
     found: dict[str | None, list[int]] = {}
     for line in engine.events.all_lines(engine.shards[shard]):
-        told = msgspec.json.decode(line)
-        if told["type"] == "decision":
-            found.setdefault(told["key"], []).append(told["number"])
+        given = msgspec.json.decode(line)
+        if given["type"] == "decision":
+            found.setdefault(given["key"], []).append(given["number"])
     return found
 
 

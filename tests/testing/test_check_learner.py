@@ -322,9 +322,9 @@ class RefusesTimestamps(Prototype):
 
 @pytest.mark.parametrize(("law", "cls", "card"), BROKEN, ids=[cls.__name__ for _, cls, _ in BROKEN])
 def test_each_breaks_its_own_law(law: str, cls: type[Prototype], card: Card) -> None:
-    with registered(cls, card), pytest.raises(AssertionError, match=f"^{cls.__name__}.*: the law '{law}' ") as told:
+    with registered(cls, card), pytest.raises(AssertionError, match=f"^{cls.__name__}.*: the law '{law}' ") as found:
         check_learner(cls)
-    assert len(str(told.value)) > len(law) + 20
+    assert len(str(found.value)) > len(law) + 20
 
 
 def test_a_class_without_a_card_is_told_so() -> None:
@@ -364,8 +364,8 @@ def test_importing_the_laws_needs_no_test_framework() -> None:
         "import sys, smidgen.testing as t; t.check_learner, t.check_structure, t.check_store;"
         "print(sorted({'pytest', 'hypothesis', 'starlette', 'typer', 'httpx', 'sklearn'} & set(sys.modules)))"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    played = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert played.stdout.strip() == "[]"
 
 
 def state_of(cls: type[Prototype]) -> Mapping[str, Any]:

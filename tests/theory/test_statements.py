@@ -92,35 +92,35 @@ PROVED = {"eta": "theory", "covariance": "full", "project": True}
 class TestGuarantees:
     @pytest.mark.parametrize("name", stated)
     def test_a_curve_or_a_reason(self, name: str) -> None:
-        told = promised(name, "words", settings(name), [(100, 0), (2000, 0)])
-        assert isinstance(told, Guarantee)
-        assert (told.why_not is None) is bool(told.curve)
-        if told.why_not is not None:
-            assert told.why_not.endswith((".", ")."))
+        found = promised(name, "words", settings(name), [(100, 0), (2000, 0)])
+        assert isinstance(found, Guarantee)
+        assert (found.why_not is None) is bool(found.curve)
+        if found.why_not is not None:
+            assert found.why_not.endswith((".", ")."))
         else:
-            assert told.theorem
-            assert told.assumes.endswith(".")
+            assert found.theorem
+            assert found.assumes.endswith(".")
 
     def test_numbers_are_those_of_the_bounds(self) -> None:
         points = [(5, 0), (80, 2)]
-        told = promised("preferences", "", {"dim": 3}, points)
+        found = promised("preferences", "", {"dim": 3}, points)
         wanted = [
             (T, bounds.preference_perceptron(T=T, R=1.0, w_norm=1.0, alpha=1.0, lag=lag, per_round=True))
             for T, lag in points
         ]
-        assert told.curve == wanted
-        assert told.theorem == "Theorem 1; at most 2 updates late"
-        told = promised("gradient descent", "", settings("gradient descent", space=Ball(dim=2)), [(50, 0)])
+        assert found.curve == wanted
+        assert found.theorem == "Theorem 1; at most 2 updates late"
+        found = promised("gradient descent", "", settings("gradient descent", space=Ball(dim=2)), [(50, 0)])
         G = settings("gradient descent")["gradient_bound"]
-        assert told.curve == [(50, bounds.ogd(T=50, D=2.0, G=G, per_round=True))]
+        assert found.curve == [(50, bounds.ogd(T=50, D=2.0, G=G, per_round=True))]
 
     def test_one_bit_speaks_under_its_own_settings(self) -> None:
         assert "eta=" in str(promised("one bit", "", settings("one bit"), [(9, 0)]).why_not)
         given = settings("one bit", **PROVED, alpha=1.0)
-        told = promised("one bit", "", given, [(9, 0)])
+        found = promised("one bit", "", given, [(9, 0)])
         B3 = bounds.determinant_bound(T=9, dim=given["dim"], n_classes=given["n_classes"], alpha=1.0)
         wanted = bounds.confidit(T=9, alpha=1.0, norm_bound=1.0, delta=0.05, log_determinant=B3, per_round=True)
-        assert told.curve == [(9, pytest.approx(wanted))]
+        assert found.curve == [(9, pytest.approx(wanted))]
 
     def test_the_horizon(self) -> None:
         name = "exponentiated preferences"
@@ -141,14 +141,14 @@ class TestGuarantees:
     def test_at_the_horizon_only(self) -> None:
         name = "gradient descent from values"
         given = settings(name, delta=None, gamma=None, horizon=10**6)
-        told = promised(name, "", given, [(10, 0), (20, 0)])
-        assert [T for T, _ in told.curve] == [10**6]
+        found = promised(name, "", given, [(10, 0), (20, 0)])
+        assert [T for T, _ in found.curve] == [10**6]
 
     @pytest.mark.parametrize("name", ["batched preferences", "gradient descent"])
     def test_late_feedback_ends_a_promise_that_does_not_allow_for_it(self, name: str) -> None:
-        told = promised(name, "", settings(name), [(10, 0), (20, 3)])
-        assert told.curve == ()
-        assert "up to 3 events lay between" in str(told.why_not)
+        found = promised(name, "", settings(name), [(10, 0), (20, 3)])
+        assert found.curve == ()
+        assert "up to 3 events lay between" in str(found.why_not)
 
     def test_without_a_theorem_or_rounds(self) -> None:
         assert "No feedback has been learned" in str(promised("preferences", "", {}, []).why_not)
@@ -160,11 +160,11 @@ class TestGuarantees:
         def bound(given: Any, T: int) -> float:
             return float(given["c"]) / T
 
-        told = promised(bound, "c/T", {"c": 3.0}, [(1, 0), (6, 0)])
-        assert told == Guarantee("c/T", "", "", [(1, 3.0), (6, 0.5)])
+        found = promised(bound, "c/T", {"c": 3.0}, [(1, 0), (6, 0)])
+        assert found == Guarantee("c/T", "", "", [(1, 3.0), (6, 0.5)])
         assert "3 events" in str(promised(bound, "c/T", {"c": 3.0}, [(6, 3)]).why_not)
 
     def test_curves_are_plain_numbers(self) -> None:
-        told = promised("preferences", "", {"dim": 3}, [(5, 0)])
-        assert [type(number) for number in told.curve[0]] == [int, float]
-        assert not isinstance(told.curve[0][1], np.floating)
+        found = promised("preferences", "", {"dim": 3}, [(5, 0)])
+        assert [type(number) for number in found.curve[0]] == [int, float]
+        assert not isinstance(found.curve[0][1], np.floating)

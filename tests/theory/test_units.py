@@ -76,8 +76,8 @@ def test_everything_of_ours_says_the_unit() -> None:
     for path in (path for place in PLACES for path in place.rglob("*.py")):
         for name, call in calls(path):
             unit = next((each.value for each in call.keywords if each.arg == "per_round"), None)
-            told = f"{path.relative_to(ROOT)}:{call.lineno} calls {name} without a unit"
-            assert unit is not None, told
-            assert not (isinstance(unit, ast.Constant) and unit.value is None), told
+            reply = f"{path.relative_to(ROOT)}:{call.lineno} calls {name} without a unit"
+            assert unit is not None, reply
+            assert not (isinstance(unit, ast.Constant) and unit.value is None), reply
             seen += 1
     assert seen >= 8

@@ -93,9 +93,9 @@ def test_the_named_models_are_members() -> None:
     ids=["position-based", "trust", "cascade", "dependent", "named"],
 )
 def test_either_form_of_feedback(make: Any) -> None:
-    told, better = make(feedback="clicks", seed=5), make(feedback="better", seed=5)
+    given, better = make(feedback="clicks", seed=5), make(feedback="better", seed=5)
     for _ in range(30):
-        clicks = told(QUERY, SHOWN)
+        clicks = given(QUERY, SHOWN)
         assert isinstance(clicks, Clicks)
         assert better(QUERY, SHOWN).tolist() == from_clicks(SHOWN, clicks).tolist()
     with pytest.raises(InvalidArgument, match="feedback"):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from smidgen.checks import nearest
+from smidgen.checks import nearest, suggest
 from smidgen.errors import InvalidFeatures, InvalidRecord, SmidgenError
 
 
@@ -167,6 +167,8 @@ _OTHER_NAMES = {
     "user": "key",
     "user_id": "key",
 }
+#: Objects with more fields than this are not listed in a hint.
+_FEW = 8
 _SHORT = 40
 _IN_JSON = {"None": "null", "True": "true", "False": "false", "a dict of": "an object of", "a list of": "an array of"}
 _PYTHON = re.compile(rf"^(.*? is )({'|'.join(_IN_JSON)})\b")
@@ -257,7 +259,9 @@ def validation_error(error: msgspec.ValidationError, body: Any, kind: Any = None
         if field["what"].startswith("missing"):
             return Impossible(f"{name} is missing", f"add it; {_DOCS}")
         near = _near(field["name"], kind, steps)
-        hint = f"remove it; {_DOCS}" if near is None else f'did you mean "{near}"? {_DOCS[0].upper()}{_DOCS[1:]}'
+        known = () if kind is None else _known(kind, steps)
+        named = f"this object has the fields {', '.join(known)}" if 0 < len(known) <= _FEW else _DOCS
+        hint = f"remove it; {named}" if near is None else f'did you mean "{near}"? {_DOCS[0].upper()}{_DOCS[1:]}'
         return Impossible(f'unknown field "{name}"', hint)
     value = _at(body, steps)
     what = f"{path or 'the body'} {'is not valid' if value is _NOWHERE else f'is {json_text(value)}'}"
@@ -265,6 +269,8 @@ def validation_error(error: msgspec.ValidationError, body: Any, kind: Any = None
         kinds = [_KINDS.get(kind.strip(), kind.strip()) for kind in wanted["kinds"].split("|")]
         kinds = [kind for kind in kinds if kind != "null"] or kinds
         return Impossible(what, f"send {' or '.join(kinds)}{wanted['limit']}; {_DOCS}")
+    if text.startswith("Invalid enum value") and value is not _NOWHERE and (names := _choices(kind, steps)):
+        return Impossible(what, suggest(value, names))
     return Impossible(f"{what}: {text[:1].lower()}{text[1:]}", _DOCS)
 
 
@@ -302,7 +308,19 @@ def _info(kind: Any) -> inspect.Type:
 
 
 def _known(kind: Any, steps: str) -> tuple[str, ...]:
-    """The names of the fields that a struct has at a path."""
+    """Names of the fields that a struct has at a path."""
+    here = _types_at(kind, steps)
+    return tuple(field.encode_name for each in here if isinstance(each, inspect.StructType) for field in each.fields)
+
+
+def _choices(kind: Any, steps: str) -> list[str]:
+    """Values that a field with a fixed list of values may have."""
+    here = [] if kind is None else _types_at(kind, steps)
+    return [str(value) for each in here if isinstance(each, inspect.LiteralType) for value in each.values]
+
+
+def _types_at(kind: Any, steps: str) -> list[inspect.Type]:
+    """Types that a value may have at a path."""
     here = _alternatives(_info(kind))
     for name, _ in _STEPS.findall(steps):
         inside: list[inspect.Type] = []
@@ -314,7 +332,7 @@ def _known(kind: Any, steps: str) -> tuple[str, ...]:
             elif isinstance(each, inspect.ListType):
                 inside.append(each.item_type)
         here = [one for each in inside for one in _alternatives(each)]
-    return tuple(field.encode_name for each in here if isinstance(each, inspect.StructType) for field in each.fields)
+    return here
 
 
 def _alternatives(kind: inspect.Type) -> list[inspect.Type]:

@@ -1,4 +1,4 @@
-"""What guests bring to the service and its commands: learners, structures, loops and pages."""
+"""Plugins of the service and its commands: learners, structures, loops and pages."""
 
 from __future__ import annotations
 

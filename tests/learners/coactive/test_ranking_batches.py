@@ -123,11 +123,11 @@ def test_a_refusal_comes_where_the_verbs_have_it(bad: Any) -> None:
     context = Ranking(np.eye(2))
     learner, twin = smidgen.PreferencePerceptron(dim=2), smidgen.PreferencePerceptron(dim=2)
     decisions = [twin.decide(context) for _ in range(10)]
-    told = [np.array([1, 0])] * 6 + [bad] + [np.array([1, 0])] * 3
+    listed = [np.array([1, 0])] * 6 + [bad] + [np.array([1, 0])] * 3
     with pytest.raises(SmidgenError) as by_verb:
-        Learner.learn_many(twin, decisions, told)
+        Learner.learn_many(twin, decisions, listed)
     with pytest.raises(type(by_verb.value)) as at_once:
-        learner.learn_many(decisions, told)
+        learner.learn_many(decisions, listed)
     assert str(at_once.value) == str(by_verb.value)
     assert learner.rounds == twin.rounds == 6
     assert learner.weights.tobytes() == twin.weights.tobytes()
@@ -137,11 +137,11 @@ def test_steps_beyond_floating_point_are_left_to_the_verbs() -> None:
     huge = Ranking(np.array([[1.7e308, 0.0], [-1.7e308, 0.0]]), top=1)
     learner, twin = smidgen.PreferencePerceptron(dim=2), smidgen.PreferencePerceptron(dim=2)
     decisions = [twin.decide(context) for context in [*[Ranking(np.eye(2))] * 5, huge, huge]]
-    told = [np.array([1, 0])] * 7
+    listed = [np.array([1, 0])] * 7
     with pytest.raises(SmidgenError):
-        Learner.learn_many(twin, decisions, told)
+        Learner.learn_many(twin, decisions, listed)
     with pytest.raises(SmidgenError):
-        learner.learn_many(decisions, told)
+        learner.learn_many(decisions, listed)
     assert learner.rounds == twin.rounds
     assert learner.weights.tobytes() == twin.weights.tobytes()
 

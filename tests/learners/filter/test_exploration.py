@@ -36,10 +36,10 @@ def test_it_is_the_rule(explore: str, given_settings: dict[str, Any]) -> None:
     assert learner.rounds == sum(forwarded) == len(judge.examples)
     assert learner._heard[0] == pytest.approx(judge.heard())
     assert learner._heard[1] == pytest.approx(judge.relevant())
-    told = judge.weights()
-    assert learner.intercept == pytest.approx(told[DIM] if judge.constant else 0.0)
+    found = judge.weights()
+    assert learner.intercept == pytest.approx(found[DIM] if judge.constant else 0.0)
     if "kernel" not in given_settings:
-        np.testing.assert_allclose(learner.weights, told[:DIM], atol=1e-8)
+        np.testing.assert_allclose(learner.weights, found[:DIM], atol=1e-8)
         assert learner.weights.shape == (DIM,)
 
 

@@ -48,9 +48,9 @@ def agree(learner: HingeConfidit, judge: Any, X: np.ndarray, y: np.ndarray, rewa
         assert (decision.action, decision.greedy) == (action, greedy)
         np.testing.assert_allclose(decision.scores, means, atol=1e-9)
         np.testing.assert_allclose(decision.widths, eps, rtol=1e-9, atol=1e-12)
-        told = bool(action == true) if rewards is None else float(rewards[t])
-        learner.learn(decision, told)
-        judge.learn(unit(x), action, float(told))
+        found = bool(action == true) if rewards is None else float(rewards[t])
+        learner.learn(decision, found)
+        judge.learn(unit(x), action, float(found))
         np.testing.assert_allclose(learner.weights, judge.w, atol=1e-8)
     assert learner.covariance == judge.covariance
 

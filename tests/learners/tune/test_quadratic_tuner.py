@@ -45,9 +45,9 @@ def follow(judge: reference_tune.Quadratic, tuner: QuadraticTuner, loss: Any, ro
         drawn = candidates(4, DIRECTION, t, center, safe)
         np.testing.assert_allclose(z, judge.choose(drawn, c, normals(4, t, judge.dim)), atol=width)
         np.testing.assert_allclose(decision.greedy, low + (high - low) * (center + 1) / 2, atol=4 * width)
-        told = float(loss(z, c, t, rng))
-        tuner.tell(decision, told)
-        judge.learn(z, told, candidates(4, COIN, t, judge.best, safe), c)
+        found = float(loss(z, c, t, rng))
+        tuner.tell(decision, found)
+        judge.learn(z, found, candidates(4, COIN, t, judge.best, safe), c)
 
 
 def noisy(z: np.ndarray, c: np.ndarray, t: int, rng: Any) -> float:
@@ -62,9 +62,9 @@ def test_it_is_the_formulas(dim: int, forgetting: float) -> None:
     tuner = QuadraticTuner(space=space, forgetting=forgetting, width=1.5, settle=False, seed=4)
     judge = reference_tune.Quadratic(dim, 1.5, forgetting)
     follow(judge, tuner, noisy, 30 if dim < 6 else 22)
-    told, (mean, width) = tuner.best(), judge.expect()
-    assert told.loss == pytest.approx(mean, abs=1e-8)
-    assert told.high - told.low == pytest.approx(2 * width, abs=1e-8)
+    found, (mean, width) = tuner.best(), judge.expect()
+    assert found.loss == pytest.approx(mean, abs=1e-8)
+    assert found.high - found.low == pytest.approx(2 * width, abs=1e-8)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])

@@ -17,7 +17,7 @@ from types import FrameType
 
 import pytest
 
-from service.bodies import MODELS, Clock, model, play, request, told
+from service.bodies import MODELS, Clock, feedback_body, model, play, request
 from service.damage import BYTES, change_row
 from smidgen.cli import run
 from smidgen.errors import SmidgenError
@@ -51,7 +51,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for turn in range(4):
             made = engine.decide("banner", request(_OFFER))
             if turn % 2:
-                engine.feedback(made["decision"], told(reward=0.5))
+                engine.feedback(made["decision"], feedback_body(reward=0.5))
             clock.now += 8.0
             engine.sweep_all()
         if seed == 1:

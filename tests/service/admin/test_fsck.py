@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from service.bodies import Clock, decision_body, engine_with, model, play, request
-from service.bodies import told as heard
+from service.bodies import feedback_body as heard
 from service.live import Live
 from service.older_schema import SQLITE
 from smidgen.cli import app
@@ -155,8 +155,8 @@ class TestSound:
         assert result.exit_code == 0
         assert f"{data}: 4 models, " in result.output
         assert result.output.endswith("  no errors found\n")
-        told = json.loads(invoke("--data", data, "--deep", "--json").stdout)
-        assert (told["sound"], told["deep"], told["findings"], told["models"]) == (True, True, [], 4)
+        outcome = json.loads(invoke("--data", data, "--deep", "--json").stdout)
+        assert (outcome["sound"], outcome["deep"], outcome["findings"], outcome["models"]) == (True, True, [], 4)
 
     def test_a_folder_that_is_none_is_refused(self, tmp_path: Path) -> None:
         for folder, what in ((tmp_path / "nowhere", "there is no folder"), (tmp_path, "is empty")):
@@ -168,9 +168,9 @@ class TestSound:
         check_store(lambda: SQLiteStore(tmp_path / "data", synchronous="OFF"))
         report = fsck(tmp_path / "data")
         assert report.events > 50
-        told = {(each.code, each.problem) for each in report.findings}
-        assert {code for code, _ in told} <= {"learner", "settings", "token", "state", "snapshot"}, (
-            told
+        fields = {(each.code, each.problem) for each in report.findings}
+        assert {code for code, _ in fields} <= {"learner", "settings", "token", "state", "snapshot"}, (
+            fields
         )  # bodies that say nothing
 
     def test_a_life_with_silence_and_new_settings(self, tmp_path: Path) -> None:
@@ -376,9 +376,9 @@ class TestNotSound:
         assert "more" in result.output
         assert "error: model label: 7 late answers" in result.output
         assert "smidgen restore FILE --force" in result.output
-        told = invoke("--data", data, "--json")
-        assert told.exit_code == 1
-        assert json.loads(told.stdout)["sound"] is False
+        outcome = invoke("--data", data, "--json")
+        assert outcome.exit_code == 1
+        assert json.loads(outcome.stdout)["sound"] is False
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -449,9 +449,9 @@ def test_a_long_list_of_findings_is_cut_and_counted() -> None:
 
 
 def test_a_bar_is_shown_to_those_who_look(data: Path) -> None:
-    told: list[tuple[str, int, int]] = []
+    listed: list[tuple[str, int, int]] = []
     engine = Engine(data, synchronous="OFF")
     play(engine, ["rank"], 700, seed=9)
     engine.close()
-    fsck(data, deep=True, progress=lambda *step: told.append(step))
-    assert ("rank", 1000) in {(what, done) for what, done, _ in told}
+    fsck(data, deep=True, progress=lambda *step: listed.append(step))
+    assert ("rank", 1000) in {(what, done) for what, done, _ in listed}

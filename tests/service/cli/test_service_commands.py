@@ -128,8 +128,8 @@ class TestLogVerify:
         connection = sqlite3.connect(small / "smidgen.db")
         rows = connection.execute("SELECT seq, body FROM events WHERE type = 'feedback' AND shard = 1").fetchall()
         seq, body = next((seq, codec.read_feedback(body, seq)) for seq, body in rows if b"clicked" in body)
-        told = codec.read_value(body.learn, seq)
-        changed = codec.FeedbackBody(body.feedback, serialization.encode(told[::-1].copy()))
+        found = codec.read_value(body.learn, seq)
+        changed = codec.FeedbackBody(body.feedback, serialization.encode(found[::-1].copy()))
         with connection:
             connection.execute("UPDATE events SET body = ? WHERE shard = 1 AND seq = ?", (codec.encode(changed), seq))
         connection.close()

@@ -46,8 +46,8 @@ def test_after_a_handful_of_edits_drafts_come_in_the_style_of_a_colleague(call: 
         wanted = call.post("/demo/drafts/colleague", {"who": who, "number": asked["number"]}).json()["edited"]
         assert wanted == edited(who, number)
         changed.append(changed_share(read_style(asked["draft"]).tokens, read_style(wanted).tokens))
-        told = call.post(f"/v1/decisions/{asked['decision']}/feedback", {"edited": wanted}).json()
-        assert told["status"] == "learnt"
+        reply = call.post(f"/v1/decisions/{asked['decision']}/feedback", {"edited": wanted}).json()
+        assert reply["status"] == "learnt"
     assert changed[0] > 0.3
     assert sum(changed[6:]) / 6 < 0.1
     assert 0.0 in changed[6:]

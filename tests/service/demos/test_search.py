@@ -199,17 +199,17 @@ def test_features_are_between_0_and_1(query: str) -> None:
 
 def test_a_search_is_a_decision_and_a_click_teaches(call: Caller) -> None:
     first = call.post("/demo/search/query", {"q": "read csv"})
-    told = first.json()
+    reply = first.json()
     assert first.status_code == 201
-    assert told["model"] == "demo-search"
-    assert len(told["results"]) == SHOWN
-    names = [result["name"] for result in told["results"]]
+    assert reply["model"] == "demo-search"
+    assert len(reply["results"]) == SHOWN
+    names = [result["name"] for result in reply["results"]]
     wanted = names[6]
-    click = call.post(f"/v1/decisions/{told['decision']}/feedback", {"clicked": [wanted]})
+    click = call.post(f"/v1/decisions/{reply['decision']}/feedback", {"clicked": [wanted]})
     assert click.json() == {"status": "learnt", "model_version": 1}
     again = call.post("/demo/search/query", {"q": "read csv"}).json()
     figures = call.get("/demo/search/weights").json()
-    now = sorted(told["results"], key=lambda result: -np.dot(result["features"], figures["weights"]))
+    now = sorted(reply["results"], key=lambda result: -np.dot(result["features"], figures["weights"]))
     assert [result["name"] for result in now].index(wanted) < 6
     assert figures["features"] == list(NAMES)
     assert any(figures["weights"])
@@ -231,9 +231,9 @@ def test_queries_that_are_refused(call: Caller, body: Any, status: int) -> None:
 
 def test_a_search_without_candidates_is_no_decision(call: Caller) -> None:
     for q in ("", "qwxzv", "\u0000 💥"):
-        told = call.post("/demo/search/query", {"q": q})
-        assert told.status_code == 200
-        assert told.json()["decision"] is None
+        reply = call.post("/demo/search/query", {"q": q})
+        assert reply.status_code == 200
+        assert reply.json()["decision"] is None
     assert call.get("/v1/models").json()["models"] == []
 
 
@@ -243,15 +243,15 @@ def test_simulated_visitors_make_the_ranking_better(call: Caller) -> None:
     for number in range(1, 7):
         name = "demo-search" if number == 1 else f"demo-search-{number}"
         for _ in range(4):
-            told = call.post("/demo/search/simulate", {"users": 10}).json()
-            assert (told["model"], told["played"]) == (name, 10)
+            reply = call.post("/demo/search/simulate", {"users": 10}).json()
+            assert (reply["model"], reply["played"]) == (name, 10)
         places = clicked_places(call, name)
-        assert told["learnt"] == len(places) > 20
+        assert reply["learnt"] == len(places) > 20
         assert max(places) <= SHOWN
-        assert told["points"][-1]["position"] == pytest.approx(statistics.mean(places[-_latest(len(places)) :]))
+        assert reply["points"][-1]["position"] == pytest.approx(statistics.mean(places[-_latest(len(places)) :]))
         early += places[:6]
         late += places[-15:]
-        taste, learnt = np.array([TASTE[name] for name in told["features"]]), np.array(told["weights"])
+        taste, learnt = np.array([TASTE[name] for name in reply["features"]]), np.array(reply["weights"])
         likeness.append(learnt @ taste / np.linalg.norm(learnt) / np.linalg.norm(taste))
         call.post("/demo/search/reset", {})
     assert statistics.mean(late) < statistics.mean(early) - 0.4
@@ -300,18 +300,18 @@ def test_users_who_only_look_at_the_top(call: Caller) -> None:
     """The default for clicks is ahead of a learner that shows its best list, over the runs that the page plays."""
     ends = []
     for run in range(6):
-        told = call.post("/demo/search/compare", {"run": run}).json()
-        assert told["users"] == list(range(0, 201, 20))
-        assert [curve["feedback"] for curve in told["curves"]] == ["clicks", "better"]
-        assert [curve["learner"] for curve in told["curves"]] == [
+        reply = call.post("/demo/search/compare", {"run": run}).json()
+        assert reply["users"] == list(range(0, 201, 20))
+        assert [curve["feedback"] for curve in reply["curves"]] == ["clicks", "better"]
+        assert [curve["learner"] for curve in reply["curves"]] == [
             find("rank", kind)[0].__name__ for kind in ("clicks", "better")
         ]
-        assert all(0 <= value <= told["ceiling"] + 0.05 for curve in told["curves"] for value in curve["values"])
-        assert told["curves"][0]["values"][0] == told["curves"][1]["values"][0]  # both know nothing
-        ends.append([statistics.mean(curve["values"][-3:]) for curve in told["curves"]])
+        assert all(0 <= value <= reply["ceiling"] + 0.05 for curve in reply["curves"] for value in curve["values"])
+        assert reply["curves"][0]["values"][0] == reply["curves"][1]["values"][0]  # both know nothing
+        ends.append([statistics.mean(curve["values"][-3:]) for curve in reply["curves"]])
     new, old = np.mean(ends, axis=0)
     assert new > old + 0.05
-    assert call.post("/demo/search/compare", {"run": 5}).json() == told
+    assert call.post("/demo/search/compare", {"run": 5}).json() == reply
     assert call.get("/v1/models").json()["models"] == []  # played aside
     assert call.post("/demo/search/compare", {"run": 10}).status_code == 422
 

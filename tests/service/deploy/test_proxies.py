@@ -122,8 +122,8 @@ def test_the_example_serves_guards_and_limits(proxy: Callable[[Path, str, int], 
             assert client.put("/v1/models/m", json=MODELS["rank"]).status_code == 201
             ids = [client.post("/v1/models/m/decisions", json=BODY).json()["decision"] for _ in range(20)]
             for id in ids:
-                told = client.post(f"/v1/decisions/{id}/feedback", json={"clicked": ["b"]})
-                assert told.json()["status"] == "learnt", told.text
+                reply = client.post(f"/v1/decisions/{id}/feedback", json={"clicked": ["b"]})
+                assert reply.json()["status"] == "learnt", reply.text
             assert len(client.get("/v1/models/m/log").text.splitlines()) == 41
             assert client.get("/metrics").status_code == 200
             for size, statuses in ((6 << 20, {422}), ((8 << 20) + 100_000, {413})):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.engine.test_champions import CHAMPIONS, World, ask, twin
 from service.memory import CommittedTables, MemoryStore
 from smidgen.errors import SmidgenError
@@ -79,7 +79,9 @@ def test_what_was_chosen_is_answered_taught_and_replayed(name: str) -> None:
     assert world.states(again) == world.states()
     assert again.story(reply["decision"]).shown[field] == answered
     reaction = {"choice": {"reward": 1.0}, "label": {"label": "y"}, "forward": {"relevant": True}}[field]
-    assert world.engine.feedback(reply["decision"], told(**reaction)).status == "learnt"  # and what came of it counts
+    assert (
+        world.engine.feedback(reply["decision"], feedback_body(**reaction)).status == "learnt"
+    )  # and what came of it counts
     assert world.engine.models["shadow"].version == 11
     assert world.states(world.open()) == world.states()
 
@@ -105,11 +107,11 @@ def test_one_that_cannot_be_taught_only_agrees_or_not() -> None:
     described = engine.describe("m")
     assert (described.learner, described.model_version) == ("PDGD", 0)
     assert described.agreement is not None
-    assert engine.feedback(reply["decision"], told(clicked=[right])).status == "learnt"
+    assert engine.feedback(reply["decision"], feedback_body(clicked=[right])).status == "learnt"
     engine.create("pairs", model({"loop": "rank", "learner": "FairPairs"}))
     reply = engine.decide("pairs", request(asked | {"chosen": right}))
     with pytest.raises(SmidgenError) as caught:  # it learns only from pairs that it has drawn itself
-        engine.feedback(reply["decision"], told(clicked=[right]))
+        engine.feedback(reply["decision"], feedback_body(clicked=[right]))
     assert 400 <= caught.value.status < 500
 
 

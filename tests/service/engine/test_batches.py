@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import MODELS, batch, decision_body, engine_with, model, reaction, request, told
+from service.bodies import MODELS, batch, decision_body, engine_with, feedback_body, model, reaction, request
 from smidgen.errors import SmidgenError
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine import decide_batch
@@ -66,9 +66,9 @@ def test_a_batch_in_steps_is_the_batch_at_once(name: str, tmp_path: Path) -> Non
     rng, again = random.Random(1), random.Random(1)
     for mine, theirs in zip(in_steps, at_once, strict=True):
         if (given := reaction(name, mine, rng)) is not None:
-            one.feedback(mine["decision"], told(**given))
+            one.feedback(mine["decision"], feedback_body(**given))
         if (given := reaction(name, theirs, again)) is not None:
-            other.feedback(theirs["decision"], told(**given))
+            other.feedback(theirs["decision"], feedback_body(**given))
     learners = [each.learners.get(each.models[name], None).learner.to_bytes() for each in (one, other)]
     assert learners[0] == learners[1]
     sound(tmp_path / "a", one)
@@ -82,7 +82,7 @@ def test_feedback_in_a_pause_is_learnt_and_heeded_by_what_comes_after(tmp_path: 
     def learn(turn: int) -> None:
         if turn > 8:
             ranking = open_[turn - 9]["ranking"]
-            assert engine.feedback(open_[turn - 9]["decision"], told(clicked=[ranking[-1]])).status == "learnt"
+            assert engine.feedback(open_[turn - 9]["decision"], feedback_body(clicked=[ranking[-1]])).status == "learnt"
 
     made, turns = stepwise(engine, "rank", asked("rank", 30), learn)
     assert turns == 15
@@ -203,12 +203,12 @@ def test_records_are_encoded_by_what_is_known_when_their_step_comes(tmp_path: Pa
     open_ = engine.decide_batch("mail", batch(body))
 
     def learn(turn: int) -> None:
-        assert engine.feedback(open_[turn]["decision"], told(label="x")).status == "learnt"
+        assert engine.feedback(open_[turn]["decision"], feedback_body(label="x")).status == "learnt"
 
     made, turns = stepwise(engine, "mail", body, learn)
     assert turns == 15
     for reply in made:
-        assert engine.feedback(reply["decision"], told(label="y")).status == "learnt"
+        assert engine.feedback(reply["decision"], feedback_body(label="y")).status == "learnt"
     sound(tmp_path, engine)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen.errors import SmidgenError
 from smidgen.service.admin.verify import audit_file, audit_model
@@ -103,7 +103,7 @@ class World:
             reply = self.engine.decide("champion", request(ask(self.body, self.rng)))
             replies.append(reply)
             if (given := answer(self.body, reply, self.rng)) is not None:
-                self.engine.feedback(reply["decision"], told(**given))
+                self.engine.feedback(reply["decision"], feedback_body(**given))
             self.engine.sweep_all()
         return replies
 
@@ -315,7 +315,7 @@ def test_a_retraction_reaches_all_who_were_taught() -> None:
         }
         assert (weights["champion"] == weights["shadow"]).all()
         assert (weights["champion"] == weights["challenger"]).all()
-        again = world.engine.feedback(chosen["decision"], told(reward=0.5))
+        again = world.engine.feedback(chosen["decision"], feedback_body(reward=0.5))
         assert again.status == "learnt"
     assert len({served.version for served in world.engine.models.values()}) == 1
     assert world.states(world.open()) == world.states()
@@ -349,7 +349,7 @@ def test_a_token_of_the_champion_hears_of_what_the_challenger_answered() -> None
     world = World(ROWS, CommittedTables(), challenger=twin(ROWS, challenger_of={"model": "champion", "share": 1.0}))
     reply = world.engine.decide("champion", request(ask(ROWS, world.rng)))
     assert world.engine.story(reply["decision"], "champion").model == "challenger"
-    assert world.engine.feedback(reply["decision"], told(reward=1.0), "champion").status == "learnt"
+    assert world.engine.feedback(reply["decision"], feedback_body(reward=1.0), "champion").status == "learnt"
     with pytest.raises(SmidgenError, match="no decision"):
         world.engine.story(reply["decision"], "other")
 
@@ -383,7 +383,11 @@ def test_what_lies_beside_can_be_read_and_not_answered() -> None:
     open_ = world.engine.decide("champion", request(ask(ROWS, world.rng)))
     (other,) = world.engine.store.follower_decisions(open_["decision"])
     assert f"beside decision {open_['decision']}" in (world.engine.story(other.id).why_not or "")
-    for act in (world.engine.mark_shown, world.engine.retract, lambda id: world.engine.feedback(id, told(reward=1.0))):
+    for act in (
+        world.engine.mark_shown,
+        world.engine.retract,
+        lambda id: world.engine.feedback(id, feedback_body(reward=1.0)),
+    ):
         with pytest.raises(SmidgenError, match="shown to nobody") as caught:
             act(other.id)
         assert caught.value.status == 409

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.bodies import MODELS, decision_body, engine_with, model, request, told
+from service.bodies import MODELS, decision_body, engine_with, feedback_body, model, request
 from service.killable_services import NAMES, OPTIONS, Line, Nursery, Writer, all_work
 from service.memory import CommittedTables, MemoryStore
 from smidgen import serialization
@@ -45,9 +45,9 @@ class Reader:
         self._line.close()
 
     def _get(self, path: str) -> Any:
-        status, told = self._line("GET", path)
-        assert status == 200, (path, told)
-        return told
+        status, reply = self._line("GET", path)
+        assert status == 200, (path, reply)
+        return reply
 
     def _glance(self) -> None:
         name = self._rng.choice(NAMES)
@@ -179,12 +179,12 @@ def check(readers: list[Reader], logs: dict[str, Prefixes]) -> None:
 
 def _check_story(reply: dict[str, Any], learnt: bool, story: dict[str, Any], log: Prefixes) -> None:
     assert story["shown"] == reply
-    told = {event["decision"]: event for event in log.events if event["type"] == "feedback"}
+    answered = {event["decision"]: event for event in log.events if event["type"] == "feedback"}
     if story["learnt_version"] is None:
         assert not learnt, "feedback that was acknowledged is not in the story"
         assert (story["feedback"], story["why_not"]) == (None, "no feedback has come yet")
         return
-    event = told[story["decision"]]
+    event = answered[story["decision"]]
     assert (story["feedback"], story["learnt_version"]) == (event["feedback"], event["model_version"])
     assert (story["why_not"], story["feedback_at"]) == (None, event["at"])
 
@@ -209,7 +209,7 @@ def test_an_answer_of_several_questions_is_of_one_moment(
 
     def look(*given: Any, **named: Any) -> Any:
         if made:
-            feedback = told(clicked=["d3"])
+            feedback = feedback_body(clicked=["d3"])
             threads.append(threading.Thread(target=engine.feedback, args=(made.pop(), feedback)))
             threads[-1].start()
             threads[-1].join(0.3)

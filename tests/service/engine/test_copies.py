@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from service.asgi import Caller
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.engine.test_forgetting import MODELS, SECRET, Life, found_in, weights
 from service.memory import CommittedTables, MemoryStore
 from smidgen.cli import app
@@ -31,7 +31,7 @@ def family(life: Life) -> None:
     for key in (SECRET, "bob"):
         if (engine.store.query("keys", engine.models["songs"].shard, prefix=key, limit=1)) == [(key,)]:
             made = engine.decide("second", request({"key": key, "candidates": [{"id": "a"}, {"id": f"x{key}"}]}))
-            engine.feedback(made["decision"], told(reward=0.5))
+            engine.feedback(made["decision"], feedback_body(reward=0.5))
     engine.archive("first")
     engine.rename("first", "first-of-old")
 
@@ -68,16 +68,16 @@ def test_a_refusal_on_the_way_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -
     engine = Engine(MemoryStore(CommittedTables()))
     engine.create("songs", model(MODELS["songs"]))
     made = engine.decide("songs", request({"key": "ann", "candidates": [{"id": "a"}]}))
-    engine.feedback(made["decision"], told(reward=1.0))
+    engine.feedback(made["decision"], feedback_body(reward=1.0))
     engine.copy("songs", CopyBody(to="twin"))
     before = [engine.store.events(engine.models[name].shard) for name in ("songs", "twin")]
     forget, shards = engine.store.forget, list[int]()
 
-    def fails(shard: int, *told: Any) -> object:
+    def fails(shard: int, *found: Any) -> object:
         shards.append(shard)
         if len(shards) == 2:
             raise OSError("the disk is gone")
-        return forget(shard, *told)
+        return forget(shard, *found)
 
     monkeypatch.setattr(engine.store, "forget", fails)
     with pytest.raises(OSError, match="gone"):
@@ -90,7 +90,7 @@ def test_a_log_that_was_brought_counts_as_the_models_own() -> None:
     engine.create("mail", model(MODELS["mail"]))
     for key in ("ann", "bob"):
         made = engine.decide("mail", request({"key": key, "features": {"from": key}}))
-        engine.feedback(made["decision"], told(correct=True))
+        engine.feedback(made["decision"], feedback_body(correct=True))
     content = b"\n".join(engine.events.all_lines(engine.models["mail"])) + b"\n"
     engine.import_model("brought", from_log(content), "a log")
     engine.copy("brought", CopyBody(to="twin"))
@@ -112,7 +112,7 @@ def test_an_archived_model_is_revived() -> None:
     assert caught.value.status == 409
     assert engine.revive("mail").archived_at is None
     assert engine.revive("mail").archived_at is None, "twice does no harm"
-    assert engine.feedback(made["decision"], told(correct=True)).model_version == 1
+    assert engine.feedback(made["decision"], feedback_body(correct=True)).model_version == 1
     again = Engine(MemoryStore(shelf))
     assert again.decide("mail", request({"features": {"x": 1}}))["model_version"] == 1
     types = [event.type for event in again.store.events(1)]
@@ -134,7 +134,7 @@ def test_an_archived_name_is_free_after_renaming(tmp_path: Path) -> None:
         engine.rename("mail", "other")
     assert engine.rename("mail", "mail-2025").name == "mail-2025"
     assert engine.create("mail", body)[0], "the new name is free"
-    assert engine.feedback(made["decision"], told(correct=True)).status == "learnt"
+    assert engine.feedback(made["decision"], feedback_body(correct=True)).status == "learnt"
     assert engine.story(made["decision"]).model == "mail-2025"
     engine.close()
     again = Engine(tmp_path, synchronous="OFF")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from smidgen.errors import SmidgenError
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.description import count_open, quality
@@ -96,7 +96,7 @@ class Walk:
         loop = MODELS[row.model]["loop"]
         given = {"label": {"correct": True}, "filter": {"relevant": True}, "tune": {"loss": 3.0}}.get(loop, given)
         try:
-            said = self.engine.run(lambda: self.engine.feedback(row.id, told(**given)))
+            said = self.engine.run(lambda: self.engine.feedback(row.id, feedback_body(**given)))
         except SmidgenError:  # other feedback came before, or the item was dropped
             assert row.answer is not None or not row.forward
             return
@@ -219,8 +219,8 @@ def test_a_retracted_decision_is_open_and_its_story_says_so(call: Caller, clock:
         assert call.post(f"/v1/decisions/{id}/feedback", {"reward": 1.0}).json()["status"] == "learnt"
     clock.now += 10.0
     assert call.post(f"/v1/decisions/{first}:retract", {}).json() == {"model_version": 3}
-    told = call.get("/v1/models/m").json()
-    assert (told["open"], told["pending"], told["answered"]) == (1, 0, 1), "it was -1 open"
+    reply = call.get("/v1/models/m").json()
+    assert (reply["open"], reply["pending"], reply["answered"]) == (1, 0, 1), "it was -1 open"
     story = call.get(f"/v1/decisions/{first}").json()
     assert (story["learnt_version"], story["feedback"]) == (None, None)
     assert "was retracted" in story["why_not"]
@@ -234,8 +234,8 @@ def test_a_retracted_decision_is_open_and_its_story_says_so(call: Caller, clock:
     assert listed == {first: "retracted", second: "learnt"}
     clock.now += 100.0
     assert "no other came within the window" in call.get(f"/v1/decisions/{first}").json()["why_not"]
-    told = call.get("/v1/models/m").json()
-    assert (told["open"], told["quality"]["of"], told["quality"]["silent"]) == (0, 2, 1)
+    reply = call.get("/v1/models/m").json()
+    assert (reply["open"], reply["quality"]["of"], reply["quality"]["silent"]) == (0, 2, 1)
 
 
 def test_a_retracted_decision_that_is_answered_again_is_learnt(call: Caller) -> None:

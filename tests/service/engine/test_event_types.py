@@ -58,7 +58,17 @@ def whole_life(folder: Path, clock: Clock, people: tuple[str, ...] = PEOPLE) -> 
     amend(engine, "songs", holdout={"share": 1.0, "salt": "s"})
     for key in people:
         engine.feedback(ask(engine, key), told(reward=0.2))
-    amend(engine, "songs", holdout=None, explore=0.2)
+    amend(engine, "songs", holdout=None, rewards="sum")
+    for key in people:
+        made = ask(engine, key)
+        engine.feedback(made, told(reward=0.9, id="a"))
+        engine.retract(made)
+        engine.feedback(made, told(reward=0.2, id="b", costs={"usd": 0.1}))
+        engine.feedback(made, told(reward=0.3, final=True))
+        engine.feedback(ask(engine, key), told(reward=0.6))
+    clock.now += 100
+    engine.sweep_all()
+    amend(engine, "songs", rewards="first", explore=0.2)
     version = engine.models["songs"].version
     engine.feedback(ask(engine, people[-1]), told(reward=0.3))
     engine.roll_back("songs", version)

@@ -147,14 +147,14 @@ def test_numbers_of_any_size_leave_finite_weights(
         return
     reply = answer.json()
     assert reply.get("scores") is None or None not in reply["scores"]  # JSON says null for what is not finite
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "rank": {"clicked": ["d2"]},
         "choose": {"better": reply.get("pair", ["d1"])[-1]},
         "label": {"label": "y"} if MODELS[name].get("learner") == "AROW" else {"correct": yes},
         "filter": {"relevant": yes},
         "tune": {"gradient": features[0]} if name == "ogd" else {"loss": number},
     }[loop]
-    heard = call.post(f"/v1/decisions/{reply['decision']}/feedback", told)
+    heard = call.post(f"/v1/decisions/{reply['decision']}/feedback", fields)
     assert heard.status_code in (200, 422)
     engine = call.app.state.service.engine
     learner = engine.learners.get(engine.models[name], body.get("key")).learner
@@ -175,9 +175,9 @@ def test_a_number_that_is_too_large_is_refused_and_the_largest_is_survived(name:
             body["features"] = row
         answer = call.post(f"/v1/models/{name}/decisions", body)
         assert answer.status_code in statuses  # some learners have stricter limits of their own
-        if answer.status_code == 201 and (told := reaction(name, answer.json(), random.Random(1))) is not None:
-            told = {"better": "d1"} if name == "choose" else {"clicked": ["d2"]} if "candidates" in body else told
-            assert call.post(f"/v1/decisions/{answer.json()['decision']}/feedback", told).status_code in (200, 422)
+        if answer.status_code == 201 and (reply := reaction(name, answer.json(), random.Random(1))) is not None:
+            reply = {"better": "d1"} if name == "choose" else {"clicked": ["d2"]} if "candidates" in body else reply
+            assert call.post(f"/v1/decisions/{answer.json()['decision']}/feedback", reply).status_code in (200, 422)
     engine = call.app.state.service.engine
     key = body.get("key")
     assert np.isfinite(engine.learners.get(engine.models[name], key).learner.weights).all()

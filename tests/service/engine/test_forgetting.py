@@ -17,7 +17,7 @@ import pytest
 
 from service import live
 from service.asgi import Caller
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from smidgen.errors import SmidgenError
 from smidgen.service.admin.backup import backup, restore
 from smidgen.service.admin.fsck import fsck
@@ -66,7 +66,7 @@ class Life:
         self.now += 1
         if chance < 0.7:
             right = {"mail": {"correct": y < 0.5}, "songs": {"reward": y}, "news": {"better": ["2"]}}[name]
-            self.engine.feedback(reply["decision"], told(**right))
+            self.engine.feedback(reply["decision"], feedback_body(**right))
         if i % 11 == 0:
             self.engine.maintain(every=1)
 

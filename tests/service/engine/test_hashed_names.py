@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from smidgen.service.engine import model as hashed_names
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
@@ -29,7 +29,7 @@ def play(engine: Engine, rounds: int = 40, key: str | None = None, mine: str = "
         country = COUNTRIES[i % len(COUNTRIES)]
         asked: dict[str, Any] = {"features": {f"country={country}{mine}": 1.0}, "key": key}
         reply = engine.decide("mail", request({name: value for name, value in asked.items() if value is not None}))
-        engine.feedback(reply["decision"], told(relevant=country in ("se", "no")))
+        engine.feedback(reply["decision"], feedback_body(relevant=country in ("se", "no")))
 
 
 def read(engine: Engine, name: str = "mail", key: str | None = None) -> dict[str, float]:
@@ -60,8 +60,8 @@ def test_names_that_share_a_column_say_so() -> None:
     shared = [names.label(column) for column in range(2)]
     assert all(each is not None and each.endswith(" (share a column)") for each in shared)
     for column in range(2):
-        told = str(names.label(column)).removesuffix(" (share a column)").split(" | ")
-        for name in told:
+        found = str(names.label(column)).removesuffix(" (share a column)").split(" | ")
+        for name in found:
             at, sign = names.place(name.removeprefix("−"))
             assert at == column
             assert (sign != names.sign(column)) == name.startswith("−")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import Conflict, Impossible
@@ -28,8 +28,8 @@ def ask(body: dict[str, Any], **more: Any) -> Any:
 
 def answer(body: dict[str, Any], reward: float = 1.0) -> Any:
     if body["loop"] == "choose":
-        return told(reward=reward)
-    return told(clicked=["b"]) if body["loop"] == "rank" else told(correct=reward > 0.5)
+        return feedback_body(reward=reward)
+    return feedback_body(clicked=["b"]) if body["loop"] == "rank" else feedback_body(correct=reward > 0.5)
 
 
 def opened(body: dict[str, Any], now: float = 1000.0) -> tuple[Engine, CommittedTables, list[float]]:
@@ -187,11 +187,11 @@ def test_the_share_grows_and_members_stay() -> None:
 def test_other_feedback_on_a_held_out_decision_is_a_conflict() -> None:
     engine, _, clock = opened(CHOOSE | {"holdout": {"share": 1.0}})
     made = engine.decide("m", ask(CHOOSE, unit="u"))["decision"]
-    engine.feedback(made, told(reward=1.0))
+    engine.feedback(made, feedback_body(reward=1.0))
     with pytest.raises(Conflict):
-        engine.feedback(made, told(reward=0.5))
+        engine.feedback(made, feedback_body(reward=0.5))
     with pytest.raises(Conflict):
         engine.retract(made)
     late = engine.decide("m", ask(CHOOSE, unit="u"))["decision"]
     clock[0] += 1e6
-    assert engine.feedback(late, told(reward=1.0)).status == "late"
+    assert engine.feedback(late, feedback_body(reward=1.0)).status == "late"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import smidgen
 from service.asgi import Caller
-from service.bodies import MODELS, model, play, request, told
+from service.bodies import MODELS, feedback_body, model, play, request
 from service.engine.test_live_settings import amend
 from service.memory import CommittedTables, MemoryStore
 from smidgen.cli import app
@@ -63,7 +63,7 @@ def test_a_copy_has_what_was_amended() -> None:
         engine.copy("mail", CopyBody(to=name, learnt=learnt))
         assert engine.describe(name).labels == ["spam", "work", "family"]
         made = engine.decide(name, request({"features": {"subject": "two words"}}))
-        assert engine.feedback(made["decision"], told(label="family")).status == "learnt"
+        assert engine.feedback(made["decision"], feedback_body(label="family")).status == "learnt"
         again = Engine(MemoryStore(shelf))
         assert learners(again, name) == learners(engine, name)
         assert again.describe(name).features == engine.describe("mail").features
@@ -100,7 +100,7 @@ def test_a_saved_learner_can_be_brought() -> None:
     assert engine.learners.get(served, None).learner.weights.tolist() == learner.weights.tolist()
     body = {"candidates": [{"id": "a", "features": [1, 0]}, {"id": "b", "features": [0, 1]}]}
     made = engine.decide("ranker", request(body))
-    assert engine.feedback(made["decision"], told(better=["b"])).status == "learnt"
+    assert engine.feedback(made["decision"], feedback_body(better=["b"])).status == "learnt"
 
 
 def test_over_http(tmp_path: Path) -> None:

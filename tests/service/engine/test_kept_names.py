@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.engine.test_teach import examples
 from service.memory import CommittedTables, MemoryStore
 from service.memory.shared import Exchange, SharedMemoryStore
@@ -104,7 +104,9 @@ class Shop:
     def tell(self, id: str, reward: float = 1.0) -> None:
         """An answer; the columns of new names are noted, and nobody had them before."""
         self.clock.now += 1.0
-        self.engine.feedback(id, told(better=self.offered[id]) if self.kind == "better" else told(reward=reward))
+        self.engine.feedback(
+            id, feedback_body(better=self.offered[id]) if self.kind == "better" else feedback_body(reward=reward)
+        )
         part, key, made = self.of(id)
         names = self.table(key).names
         for name in [name for name in made.names if name in names]:  # a cross with a number that is 0 now is left out

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.bodies import MODELS, batch, engine_with, model, play, request, told
+from service.bodies import MODELS, batch, engine_with, feedback_body, model, play, request
 from smidgen.errors import InvalidArgument, SmidgenError
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import Engine
@@ -101,7 +101,7 @@ def test_a_decision_that_was_undone_is_not_remembered(tmp_path: Path) -> None:
     reply = engine.decide("rank", request({"candidates": DOCS}))
     engine.rollback()
     with pytest.raises(Exception, match="there is no decision"):
-        engine.run(lambda: engine.feedback(reply["decision"], told(clicked=["q"])))
+        engine.run(lambda: engine.feedback(reply["decision"], feedback_body(clicked=["q"])))
 
 
 def test_names_of_one_time_stand_together_and_do_not_repeat(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_learner_with_decisions_that_are_not_written_does_not_leave(tmp_path: 
     numbers = [engine.events.decision(engine.models["keyed"], seq).decision.number for seq in range(2, 7)]
     assert numbers == [1, 1, 1, 1, 2]
     for version, reply in enumerate(replies, 1):
-        told_back = engine.feedback(reply["decision"], told(clicked=["q"]))
+        told_back = engine.feedback(reply["decision"], feedback_body(clicked=["q"]))
         assert (told_back.status, told_back.model_version) == ("learnt", version)
     engine.close()
     with Inspection(tmp_path) as seen:
@@ -212,7 +212,7 @@ def test_a_shadow_that_fails_begins_with_what_its_log_says(tmp_path: Path, monke
     engine.create("rival", model({"loop": "choose", "keyed": True, "shadow_of": "people"}))
     asked = {"candidates": [{"id": "p"}, {"id": "q"}]}
     for key in "abc":
-        engine.feedback(engine.decide("people", request({**asked, "key": key}))["decision"], told(reward=1.0))
+        engine.feedback(engine.decide("people", request({**asked, "key": key}))["decision"], feedback_body(reward=1.0))
     decide = SharedKeyState.decide
 
     def fails(self: SharedKeyState, learner: Any, context: Any, known: Any) -> Any:
@@ -243,7 +243,7 @@ def test_nothing_is_known_of_a_model_whose_making_was_undone(tmp_path: Path, way
         engine.create("news", model(before))
         reply = engine.decide("news", request({"candidates": DOCS}))
         engine.events.decision(engine.models["news"], 2)
-        engine.feedback(reply["decision"], told(clicked=["q"]))
+        engine.feedback(reply["decision"], feedback_body(clicked=["q"]))
         if way == "the command fails":
             raise InvalidArgument("no", "never")
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from service.asgi import Caller
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.engine.test_teach import examples
 from service.memory import CommittedTables, MemoryStore
 from smidgen.errors import SmidgenError
@@ -44,7 +44,7 @@ def test_labels_can_be_added(body: dict[str, Any]) -> None:
         return engine.decide("mail", request({"features": row} | ({"key": key} if key else {})))
 
     def hear(reply: dict[str, Any], label: str) -> None:
-        engine.feedback(reply["decision"], told(label=label))
+        engine.feedback(reply["decision"], feedback_body(label=label))
 
     for _ in range(10):
         hear(ask(), rng.choice(["spam", "work"]))
@@ -65,7 +65,7 @@ def test_labels_can_be_added(body: dict[str, Any]) -> None:
     assert [event.type for event in again.store.events(1, limit=10**6)].count("amended") == 1
     if key is not None:  # a key that comes later has them too
         other = again.decide("mail", request({"features": row, "key": "bob"}))
-        again.feedback(other["decision"], told(label="bills"))
+        again.feedback(other["decision"], feedback_body(label="bills"))
 
 
 def test_shares_and_the_window_and_the_default() -> None:
@@ -73,13 +73,13 @@ def test_shares_and_the_window_and_the_default() -> None:
     engine = Engine(MemoryStore(shelf), clock=clock)
     engine.create("banner", model(BANNER))
     for _ in range(5):
-        engine.feedback(engine.decide("banner", request(OFFER))["decision"], told(reward=0.5))
+        engine.feedback(engine.decide("banner", request(OFFER))["decision"], feedback_body(reward=0.5))
     weights = engine.learners.get(engine.models["banner"], None).learner.weights
     open_one = engine.decide("banner", request(OFFER))
     reply = amend(engine, "banner", explore=0.6, window_s=30, default_reward=0.0)
     assert (reply.explore, reply.window_s, reply.default_reward) == (0.6, 30, 0.0)
     assert (engine.learners.get(engine.models["banner"], None).learner.weights == weights).all()
-    assert engine.feedback(open_one["decision"], told(reward=1.0)).status == "learnt"
+    assert engine.feedback(open_one["decision"], feedback_body(reward=1.0)).status == "learnt"
     shares = engine.decide("banner", request(OFFER))["propensities"]
     assert min(shares.values()) >= 0.2 - 1e-12
     clock.now += 31
@@ -123,7 +123,7 @@ def test_the_log_is_sound_and_survives_a_rollback(tmp_path: Path) -> None:
     labels = ["spam", "work"]
     for i in range(40):
         made = engine.decide("mail", request({"features": {"n": rng.random(), "from": rng.choice("abc")}}))
-        engine.feedback(made["decision"], told(label=rng.choice(labels)))
+        engine.feedback(made["decision"], feedback_body(label=rng.choice(labels)))
         if i == 20:
             labels.append("family")
             amend(engine, "mail", add_labels=["family"])
@@ -185,7 +185,7 @@ def test_a_key_that_is_written_aside_after_a_label_was_added_has_it_once(tmp_pat
 
     def decided(key: str, label: str) -> None:
         made = engine.decide("mail", request({"key": key, "features": {"from": "boss"}}))["decision"]
-        engine.feedback(made, told(label=label))
+        engine.feedback(made, feedback_body(label=label))
 
     decided("ann", "x")
     amend(engine, "mail", add_labels=["z"])

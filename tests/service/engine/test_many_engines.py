@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.engine.test_live_settings import amend
 from service.engine.test_teach import examples
 from service.memory import CommittedTables, MemoryStore
@@ -177,7 +177,7 @@ def feedback(play: Play, worker: int, a: int, b: int) -> None:
     if not play.made:
         return
     name, id, reply, other = play.made[-1 - a % min(len(play.made), 6)]
-    body = told(**said(name, reply, b))
+    body = feedback_body(**said(name, reply, b))
     play.do(worker, lambda engine, twin: engine.feedback(other if twin else id, body))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.engine.test_champions import CHAMPIONS, World, answer, ask, twin
 from service.engine.test_rollback import still
 from service.memory import CommittedTables, MemoryStore
@@ -128,9 +128,9 @@ def test_what_was_open_at_the_promotion_stays_learnable(name: str) -> None:
         if (given := answer(body, reply, world.rng)) is None:
             continue
         before = champion.version
-        heard = world.engine.feedback(reply["decision"], told(**given))
+        heard = world.engine.feedback(reply["decision"], feedback_body(**given))
         assert heard.status == "learnt"
-        assert world.engine.feedback(reply["decision"], told(**given)).status == "duplicate"
+        assert world.engine.feedback(reply["decision"], feedback_body(**given)).status == "duplicate"
         own = reply["model"] == "champion"
         assert champion.version == before + 1 or (not own and name == "labels"), reply  # of a wrong label, nothing
         assert world.engine.story(reply["decision"]).shown == reply
@@ -143,7 +143,7 @@ def test_what_was_open_at_the_promotion_stays_learnable(name: str) -> None:
     late = world.engine.decide("champion", request(ask(body, world.rng)))
     world.engine.roll_back("champion", 5)
     if (given := answer(body, late, world.rng)) is not None:
-        assert world.engine.feedback(late["decision"], told(**given)).status == "learnt"
+        assert world.engine.feedback(late["decision"], feedback_body(**given)).status == "learnt"
     assert weights(world, world.open()) == weights(world)
 
 
@@ -164,13 +164,13 @@ def test_what_was_open_is_learnt_by_the_names_of_the_one_that_was_promoted(keys:
         assert table is not None
         return {name: float(learner.weights[column]) for column, name in table.named_columns()}
 
-    engine.feedback(ask("a", "b"), told(reward=0.0))
+    engine.feedback(ask("a", "b"), feedback_body(reward=0.0))
     engine.create("shadow", model({"loop": "choose", "shadow_of": {"model": "champion"}}))  # the same settings
-    engine.feedback(ask("x", "y"), told(reward=0.0))
+    engine.feedback(ask("x", "y"), feedback_body(reward=0.0))
     before = ask("a", "b")
     engine.promote("shadow")
     assert not any(learnt().values())
-    engine.feedback(before, told(reward=1.0))
+    engine.feedback(before, feedback_body(reward=1.0))
     assert max(("id=x", "id=y", "id=a", "id=b"), key=lambda name: learnt().get(name, 0.0)) in ("id=a", "id=b")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import MODELS, decision_body, engine_with, model, play, request, told
+from service.bodies import MODELS, decision_body, engine_with, feedback_body, model, play, request
 from smidgen import ConvexPreferencePerceptron
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import Engine
@@ -82,7 +82,7 @@ def test_an_argument_and_a_default_that_change_later_change_no_folder(
     again = Engine(tmp_path)
     assert again.models["choose"].blueprint.settings["lipschitz"] == 1.0
     assert _bits(again, "choose") == known
-    assert again.feedback(open_["decision"], told(better="d2")).status == "learnt"
+    assert again.feedback(open_["decision"], feedback_body(better="d2")).status == "learnt"
     assert _bits(again, "choose") != known
     assert not again.create("choose", model(body))[0]  # the same body is the same model
     again.create("new", model(body))

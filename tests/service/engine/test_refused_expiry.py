@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
 from service.memory.shared import Exchange, SharedMemoryStore
 from smidgen.errors import InvalidFeedback, SmidgenError
@@ -121,8 +121,8 @@ def test_what_is_said_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert engine.story(good).learnt_version == 1
     with pytest.raises(SmidgenError, match="learned nothing"):
         engine.retract(bad)
-    assert engine.feedback(bad, told(reward=1.0)).status == "late"
-    assert engine.feedback(bad, told(reward=1.0)).status == "late"
+    assert engine.feedback(bad, feedback_body(reward=1.0)).status == "late"
+    assert engine.feedback(bad, feedback_body(reward=1.0)).status == "late"
     counts = engine.store.counts(engine.model("songs").shard)
     assert counts is not None
     assert (counts.version, counts.answered, counts.late) == (1, 1, 1)
@@ -139,7 +139,7 @@ def test_late_feedback_behind_it_is_heard(tmp_path: Path, monkeypatch: pytest.Mo
     house = House("memory", tmp_path, monkeypatch, InvalidFeedback("it is no reward", "give one"))
     made = [*(house.ask("bad") for _ in range(3)), house.ask("good"), house.ask("good")]
     house.clock.now += 60
-    assert house.engine.feedback(made[3], told(reward=1.0)).status == "late"
+    assert house.engine.feedback(made[3], feedback_body(reward=1.0)).status == "late"
     assert house.silences() == [*((id, None) for id in made[:3]), (made[3], 1)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen.learners.pipeline import restarts_of, unwrap
 from smidgen.service.engine.engine import Engine
@@ -40,7 +40,7 @@ class World:
             self.clock.now += 1.0
             body = {"features": [1.0, float(t % 3)]} | ({} if key is None else {"key": key})
             made = self.engine.decide("gate", request(body))
-            self.engine.feedback(made["decision"], told(correct=t < right))
+            self.engine.feedback(made["decision"], feedback_body(correct=t < right))
             self.ids.setdefault(key, []).append(made["decision"])
         return self
 

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from service.asgi import Caller
-from service.bodies import MODELS, Clock, decision_body, model, reaction, request, told
+from service.bodies import MODELS, Clock, decision_body, feedback_body, model, reaction, request
 from service.engine.test_forgetting import found_in
 from service.engine.test_live_settings import amend
 from service.engine.test_rollback import NAMES, World, still, weights_of
@@ -123,18 +123,18 @@ def test_what_is_under_the_base() -> None:
     engine = Engine(MemoryStore(CommittedTables()), clock=clock)
     engine.create("mail", model({"loop": "label", "labels": ["a", "b"], "window_s": 100}))
     made = [engine.decide("mail", request({"id": f"r{i}", "features": {"x": i}}))["decision"] for i in range(4)]
-    engine.feedback(made[0], told(correct=True))
+    engine.feedback(made[0], feedback_body(correct=True))
     clock.now += 50
     late = [engine.decide("mail", request({"features": {"x": i}}))["decision"] for i in range(2)]
     clock.now += 60  # the window of the first ones is over
-    engine.feedback(late[0], told(correct=True))
+    engine.feedback(late[0], feedback_body(correct=True))
     done = engine.retain("mail", 10.0)
     assert (done.base, done.kept) == (8, 2), "open ones, and those that later events are about, are kept"
     assert engine.story(late[1]).why_not == "no feedback has come yet"
-    assert engine.feedback(late[1], told(correct=False)).status == "learnt"
-    assert engine.feedback(late[0], told(correct=True)).status == "duplicate"
+    assert engine.feedback(late[1], feedback_body(correct=False)).status == "learnt"
+    assert engine.feedback(late[0], feedback_body(correct=True)).status == "duplicate"
     assert engine.retract(late[0]).model_version == 4
-    for call in (engine.story, engine.mark_shown, lambda id: engine.feedback(id, told(correct=True))):
+    for call in (engine.story, engine.mark_shown, lambda id: engine.feedback(id, feedback_body(correct=True))):
         with pytest.raises(SmidgenError, match="retention") as caught:
             call(made[0])
         assert (caught.value.status, type(caught.value).__name__) == (404, "Erased")
@@ -179,7 +179,7 @@ def test_a_key_begins_as_amended_after_a_base() -> None:
     engine.retain("mail", 10.0)
     for key in ("ann", "bob"):
         made = engine.decide("mail", request({"key": key, "features": {"x": 1}}))
-        assert engine.feedback(made["decision"], told(label="c")).status == "learnt"
+        assert engine.feedback(made["decision"], feedback_body(label="c")).status == "learnt"
     again = Engine(MemoryStore(shelf), clock=clock)
     served = again.models["mail"]
     for key in ("ann", "bob"):
@@ -224,7 +224,7 @@ def test_a_base_of_before_a_promotion_holds_what_keys_shared_then(learner: dict[
     engine.create("people", model({"loop": "choose", "keyed": True}))
     for key in "abc":
         asked = {"key": key, "context": {"device": f"of {key}"}, "candidates": [{"id": "x"}, {"id": "y"}]}
-        engine.feedback(engine.decide("people", request(asked))["decision"], told(reward=1.0))
+        engine.feedback(engine.decide("people", request(asked))["decision"], feedback_body(reward=1.0))
     people = engine.models["people"]
     before, version = engine.learners.shared_state(people), people.version
     assert before is not None
@@ -269,7 +269,7 @@ def live(engine: Engine, clock: Clock, names: tuple[str, ...], rounds: int, seed
             name, reply = waiting.pop(rng.randrange(len(waiting)))
             given = reaction(name, reply, rng)
             if given is not None:
-                engine.feedback(reply["decision"], told(**given))
+                engine.feedback(reply["decision"], feedback_body(**given))
         engine.maintain(every=13)
 
 
@@ -376,7 +376,7 @@ def test_what_comes_meanwhile_is_kept() -> None:
     plan = plan_checkpoint(engine.store, served, clock.now, clock.now)
     assert plan is not None
     assert plan.carried == ()
-    assert engine.feedback(made[1], told(correct=True)).status == "late"  # between plan and base
+    assert engine.feedback(made[1], feedback_body(correct=True)).status == "late"  # between plan and base
     engine.stage(served, plan, list(checkpoint_states(engine.store, served, plan, Progress("retain"))), first=True)
     assert engine.apply_checkpoint(served, plan).kept == 1
     assert engine.purge_pending
@@ -455,7 +455,7 @@ def test_commands(tmp_path: Path) -> None:
     engine.create("open", model({"loop": "label", "labels": ["a", "b"]}))
     made = [engine.decide("open", request({"features": {"x": i}}))["decision"] for i in range(3)]
     for id in made[:2]:
-        engine.feedback(id, told(correct=True))
+        engine.feedback(id, feedback_body(correct=True))
     engine.decide("mail", request({"features": {"x": 1}}))
     engine.close()
     run = CliRunner()
@@ -524,11 +524,11 @@ def test_a_base_keeps_nothing_of_a_key_that_is_dropped(tmp_path: Path) -> None:
     engine.create("news", model({**ALONE, "window_s": 500}))
     for key in (secret, "bob") * 3:
         made = engine.decide("news", request(rows(key)))
-        engine.feedback(made["decision"], told(better=["2"]))
+        engine.feedback(made["decision"], feedback_body(better=["2"]))
         engine.decide("news", request(rows(key)))  # open
         clock.now += 1
     engine.retain("news", 1.5)
-    engine.feedback(made["decision"], told(better=["2"]))
+    engine.feedback(made["decision"], feedback_body(better=["2"]))
     before = engine.learners.get(engine.models["news"], "bob").learner.to_bytes()
     with pytest.raises(SmidgenError) as caught:
         engine.forget("news", secret)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import MODELS, Clock, decision_body, model, reaction, request, told
+from service.bodies import MODELS, Clock, decision_body, feedback_body, model, reaction, request
 from service.engine.test_teach import TAUGHT, example, examples
 from service.memory import CommittedTables, MemoryStore
 from smidgen.errors import SmidgenError
@@ -85,7 +85,7 @@ class World:
         elif chance < 0.9:
             reply = self.open.pop(rng.randrange(len(self.open)))
             given = answer(name, reply, rng)
-            if given is not None and engine.feedback(reply["decision"], told(**given)).status == "learnt":
+            if given is not None and engine.feedback(reply["decision"], feedback_body(**given)).status == "learnt":
                 self.learnt.append(reply["decision"])
         elif name in TAUGHT:
             engine.teach(name, examples({"examples": [example(name, rng)]}))
@@ -154,10 +154,10 @@ def test_feedback_after_a_rollback_is_known() -> None:
     engine.create("label", model(MODELS["label"]))
     made = [engine.decide("label", request({"features": [1, 0, 0]}))["decision"] for _ in range(3)]
     for id in made[:2]:
-        engine.feedback(id, told(correct=True))
+        engine.feedback(id, feedback_body(correct=True))
     assert engine.roll_back("label", 1).model_version == 3
-    assert engine.feedback(made[1], told(correct=True)).status == "duplicate"
-    assert engine.feedback(made[2], told(correct=True)).model_version == 4  # what was open stays open
+    assert engine.feedback(made[1], feedback_body(correct=True)).status == "duplicate"
+    assert engine.feedback(made[2], feedback_body(correct=True)).model_version == 4  # what was open stays open
     with pytest.raises(SmidgenError) as caught:
         engine.retract(made[1])
     assert caught.value.status == 409
@@ -170,7 +170,7 @@ def test_the_log_is_sound_afterwards(tmp_path: Path) -> None:
     learnt = []
     for i in range(40):
         reply = engine.decide("label", request(ask("label", rng)))
-        engine.feedback(reply["decision"], told(correct=rng.random() < 0.5))
+        engine.feedback(reply["decision"], feedback_body(correct=rng.random() < 0.5))
         learnt.append(reply["decision"])
         if i % 10 == 9:
             engine.retract(learnt.pop(rng.randrange(len(learnt))))

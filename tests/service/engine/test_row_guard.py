@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from service.asgi import Caller
-from service.bodies import MODELS, decision_body, engine_with, model, reaction, request, told
+from service.bodies import MODELS, decision_body, engine_with, feedback_body, model, reaction, request
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
@@ -70,7 +70,7 @@ def wild(engine: Engine, name: str, rounds: int) -> None:
         asked = request(body)
         reply = engine.run(lambda body=asked: engine.decide(name, body))
         if (given := reaction(name, reply, rng)) is not None:
-            heard = told(**given)
+            heard = feedback_body(**given)
             engine.run(lambda id=reply["decision"], body=heard: engine.feedback(id, body))
 
 

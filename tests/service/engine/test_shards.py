@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.engine.test_teach import examples
 from service.memory import CommittedTables, MemoryStore
 from smidgen.learners import Learner
@@ -98,7 +98,7 @@ class Stream:
                 self.seen.append((key, plain(reply)))
                 if answers:
                     try:
-                        self.engine.feedback(reply["decision"], told(**answer))
+                        self.engine.feedback(reply["decision"], feedback_body(**answer))
                     except Impossible as error:  # what was dropped has no relevance
                         self.seen.append((key, error.problem))
             if i % 10 == 9:
@@ -225,7 +225,7 @@ class TestLife:
         return engine
 
     def learn(self, engine: Engine, key: str, reward: float = 1.0) -> Any:
-        return engine.feedback(engine.decide("shop", choose(key))["decision"], told(reward=reward))
+        return engine.feedback(engine.decide("shop", choose(key))["decision"], feedback_body(reward=reward))
 
     def test_made_once(self, engine: Engine) -> None:
         assert not engine.create("shop", model(SHARING))[0]
@@ -333,7 +333,7 @@ class TestLife:
         engine.create("one", model({"loop": "choose"}))
         ask = {"candidates": [{"id": "a"}, {"id": "b"}]}
         for _ in range(3):
-            engine.feedback(engine.decide("one", request(ask))["decision"], told(reward=1.0))
+            engine.feedback(engine.decide("one", request(ask))["decision"], feedback_body(reward=1.0))
             clock.now += 10.0
         assert engine.roll_back("one", then=clock.now - 15.0).to == 2
         assert engine.roll_back("one", 1).model_version == 5

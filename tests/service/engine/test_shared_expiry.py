@@ -45,7 +45,7 @@ class Two:
         engine.commit()
         return count
 
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         """The decisions whose silence is in the log, in its order."""
         events = self.other.events.all_events(self.other.run(lambda: self.other.locked_model("banner")))
         return [str(each.decision) for each in events if each.type == "expired"]
@@ -61,10 +61,10 @@ def two() -> Iterator[Two]:
 
 def test_late_feedback_before_the_owner_sweeps(two: Two) -> None:
     two.clock.now += 31
-    told = two.other.feedback(two.made[1], loops.feedback(reward=1.0))
-    assert (told.status, told.model_version) == ("late", 2)
+    given = two.other.feedback(two.made[1], loops.feedback(reward=1.0))
+    assert (given.status, given.model_version) == ("late", 2)
     two.owner.sweep_all()
-    assert two.told() == two.made
+    assert two.reported() == two.made
     events = two.owner.events.all_events(two.owner.model("banner"))
     assert [each.type for each in events][-4:] == ["expired", "expired", "feedback", "expired"]
 
@@ -74,11 +74,11 @@ def test_others_leave_it_to_the_owner_and_take_what_it_leaves(two: Two) -> None:
     assert two.swept(two.other) == 0
     two.clock.now += PATIENCE_S
     assert two.swept(two.other) == 2  # whoever owns it: dead, paused or busy
-    assert two.told() == two.made[:2]
+    assert two.reported() == two.made[:2]
     assert two.swept(two.owner) == 1
     two.clock.now += 10
     assert (two.swept(two.other), two.swept(two.owner)) == (0, 0)
-    assert two.told() == two.made
+    assert two.reported() == two.made
 
 
 def test_two_who_find_the_same_learn_it_once(two: Two) -> None:
@@ -89,12 +89,12 @@ def test_two_who_find_the_same_learn_it_once(two: Two) -> None:
     for row in rows:  # found before the owner's commit, taken after it
         two.other.run_in_savepoint(partial(two.other._expiry.handle, row))
     two.other.commit()
-    assert two.told() == two.made
+    assert two.reported() == two.made
 
 
 def test_a_start_within_the_lease_of_one_that_is_dead_learns_silence_first(two: Two) -> None:
     two.clock.now += 30 + 0.02  # it dies, and its lease lasts
     started = two.engine()
     assert started.sweep_all() == 3
-    assert two.told() == two.made
+    assert two.reported() == two.made
     started.close()

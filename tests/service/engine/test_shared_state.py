@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from smidgen.service.admin.verify import audit_file, audit_model
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
@@ -98,7 +98,7 @@ class Life:
                 "filter": {"relevant": y < 0.5},
             }[name]
             if name != "filter" or reply["forward"]:
-                self.engine.feedback(reply["decision"], told(**said))
+                self.engine.feedback(reply["decision"], feedback_body(**said))
                 self.answered[name].append(reply["decision"])
             self.engine.maintain()
 
@@ -191,7 +191,7 @@ def test_after_a_rollback_a_newcomer_begins_anew(tmp_path: Path) -> None:
     served = life.engine.model("songs")
     for reward in (1.0, 1.0, 1.0):
         reply = life.engine.decide("songs", request({"key": "bob", "candidates": [{"id": "A"}]}))
-        life.engine.feedback(reply["decision"], told(reward=reward))
+        life.engine.feedback(reply["decision"], feedback_body(reward=reward))
     life.engine.decide("songs", request({"key": "new", "candidates": [{"id": "A"}]}))
     assert life.engine.learners.get(served, "new").learner.weights.any()
     life.engine.roll_back("songs", 0)
@@ -199,7 +199,7 @@ def test_after_a_rollback_a_newcomer_begins_anew(tmp_path: Path) -> None:
     life.engine.decide("songs", request({"key": "new", "candidates": [{"id": "A"}]}))
     assert not life.engine.learners.get(served, "new").learner.weights.any()
     reply = life.engine.decide("songs", request({"key": "bob", "candidates": [{"id": "A"}]}))
-    life.engine.feedback(reply["decision"], told(reward=1.0))
+    life.engine.feedback(reply["decision"], feedback_body(reward=1.0))
     life.engine.decide("songs", request({"key": "another", "candidates": [{"id": "A"}]}))
     assert life.engine.learners.get(served, "another").learner.weights.any()
     live = life.learners()
@@ -239,7 +239,7 @@ def test_names_keep_their_columns_when_somebody_is_forgotten(tmp_path: Path) -> 
         for _ in range(4):
             asked = {"key": key, "candidates": [{"id": "A"}, {"id": f"of {key}"}], "context": {"os": "ios"}}
             reply = life.engine.decide("songs", request(asked))
-            life.engine.feedback(reply["decision"], told(reward=float(reply["choice"] == "A")))
+            life.engine.feedback(reply["decision"], feedback_body(reward=float(reply["choice"] == "A")))
 
     def columns() -> dict[str, int]:
         table = life.engine.learners.table(served, life.engine.learners.get(served, "bob").learner)
@@ -336,7 +336,7 @@ def test_who_has_not_begun_is_not_written_aside(tmp_path: Path, at_the_end: bool
     life = Life(tmp_path / "data", seed=12, keyed_in_memory=1)
     for _ in range(3):
         reply = life.engine.decide("songs", request({"key": "bob", "candidates": [{"id": "A"}]}))
-        life.engine.feedback(reply["decision"], told(reward=1.0))
+        life.engine.feedback(reply["decision"], feedback_body(reward=1.0))
     learners, served = life.engine.learners, life.engine.model("songs")
 
     def heard() -> None:

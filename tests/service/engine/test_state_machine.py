@@ -61,7 +61,7 @@ ANSWERS: dict[str, list[Any]] = {
 REWARDED = [{"choice": "b", "reward": 1.0}, {"choice": "c", "reward": 0.25}]
 
 
-def told_of(name: str, which: int) -> dict[str, Any]:
+def feedback_of(name: str, which: int) -> dict[str, Any]:
     """Feedback on a decision of a model."""
     return (REWARDS if name == "people" else TOLD[MODELS[name]["loop"]])[which]
 
@@ -87,7 +87,7 @@ class Made:
     model: str
     reply: dict[str, Any]
     expires: float
-    told: dict[str, Any] | None = None
+    reported: dict[str, Any] | None = None
     status: str | None = None
     version: int | None = None
 
@@ -358,31 +358,31 @@ class Contract(RuleBasedStateMachine):
 
     @rule(id=decisions, which=st.sampled_from([0, 0, 0, 1, IMPOSSIBLE]))
     def tell(self, id: str, which: int) -> None:
-        body = told_of(self.made[id].model, which)
+        body = feedback_of(self.made[id].model, which)
         answer = self.call.post(f"/v1/decisions/{id}/feedback", body)
-        self._check_told(id, body, answer.status_code, answer.json())
+        self._check_feedback(id, body, answer.status_code, answer.json())
 
     @rule(
         given=st.lists(st.tuples(decisions, st.sampled_from([0, 0, 0, 1, IMPOSSIBLE])), min_size=1, max_size=9),
     )
     def tell_batch(self, given: list[tuple[str, int]]) -> None:
-        told = [(id, told_of(self.made[id].model, which)) for id, which in given]
-        answer = self.call.post("/v1/feedback:batch", {"feedback": [{"decision": id, **body} for id, body in told]})
+        listed = [(id, feedback_of(self.made[id].model, which)) for id, which in given]
+        answer = self.call.post("/v1/feedback:batch", {"feedback": [{"decision": id, **body} for id, body in listed]})
         assert answer.status_code == 200
-        for (id, body), result in zip(told, answer.json()["results"], strict=True):
-            self._check_told(id, body, None, result)
+        for (id, body), result in zip(listed, answer.json()["results"], strict=True):
+            self._check_feedback(id, body, None, result)
 
-    def _check_told(self, id: str, body: dict[str, Any], status: int | None, reply: dict[str, Any]) -> None:
+    def _check_feedback(self, id: str, body: dict[str, Any], status: int | None, reply: dict[str, Any]) -> None:
         """Hold a reply to feedback, or one of a batch of them, to the contract, and to what the twin answers."""
         made = self.made[id]
         known = self.models[made.model]
         other = self.twin.post(f"/v1/decisions/{self.twins[id]}/feedback", body)
         assert status in (None, other.status_code)
         if made.status is not None:
-            refused = None if made.told == body else 409
+            refused = None if made.reported == body else 409
             expected = (200, "duplicate") if made.status == "learnt" else (202, "late")
         else:
-            impossible = body == told_of(made.model, IMPOSSIBLE) or made.reply.get("forward") is False
+            impossible = body == feedback_of(made.model, IMPOSSIBLE) or made.reply.get("forward") is False
             refused = 422 if impossible else None
             expected = (202, "late") if self.clock.now > made.expires else (200, "learnt")
         if refused is not None:
@@ -391,7 +391,7 @@ class Contract(RuleBasedStateMachine):
             return
         if made.status is None:
             known.answered += 1
-            made.told, made.status = body, expected[1]
+            made.reported, made.status = body, expected[1]
             if made.status == "late":
                 known.late += 1
             else:
@@ -405,7 +405,7 @@ class Contract(RuleBasedStateMachine):
     @rule(id=consumes(decisions), which=st.integers(0, IMPOSSIBLE))
     def tell_another(self, id: str, which: int) -> None:
         """A decision that nobody made."""
-        body = told_of(self.made[id].model, which)
+        body = feedback_of(self.made[id].model, which)
         assert self.call.post(f"/v1/decisions/{id[::-1]}x/feedback", body).status_code == 404
 
     @rule(id=decisions)
@@ -419,8 +419,8 @@ class Contract(RuleBasedStateMachine):
         story = self.call.get(f"/v1/decisions/{id}").json()
         why = story.pop("why_not")
         assert (story["decision"], story["model"], story["shown"]) == (id, made.model, made.reply)
-        assert (story["feedback"], story["learnt_version"]) == (made.told, made.version)
-        assert (story["feedback_at"] is None) == (made.told is None)
+        assert (story["feedback"], story["learnt_version"]) == (made.reported, made.version)
+        assert (story["feedback_at"] is None) == (made.reported is None)
         if made.status == "learnt":
             assert why is None
         elif made.status == "late":

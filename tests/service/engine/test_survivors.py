@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.bodies import Clock, engine_with, model, play, request, told
+from service.bodies import Clock, engine_with, feedback_body, model, play, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen import AROW, Banditron
 from smidgen.service.engine.engine import Engine
@@ -40,10 +40,10 @@ def test_the_window_holds_for_decisions_from_memory_and_from_disk(
         engine = reopened(engine, clock)
     elif way == "forgotten":
         engine._open_decisions.clear()
-    heard = engine.feedback(reply["decision"], told(clicked=["y"]))
+    heard = engine.feedback(reply["decision"], feedback_body(clicked=["y"]))
     assert (heard.status, heard.model_version) == (status, int(status == "learnt"))
     assert engine.decide("rank", request(ASKED)) == reply, "told anew, it expires when it did"
-    again = engine.feedback(reply["decision"], told(clicked=["y"]))
+    again = engine.feedback(reply["decision"], feedback_body(clicked=["y"]))
     assert again.status == {"learnt": "duplicate", "late": "late"}[status]
     story = engine.story(reply["decision"])
     assert story.learnt_version == (1 if status == "learnt" else None)
@@ -64,7 +64,7 @@ def test_labels_keep_the_order_in_which_they_were_given(way: str, tmp_path: Path
     engine.create("fruit", model({"loop": "label", "learner": "AROW", "features": LABELS, "labels": LABELS}))
     for label in LABELS * 3:
         reply = engine.decide("fruit", request({"features": ROWS[label]}))
-        engine.feedback(reply["decision"], told(label=label))
+        engine.feedback(reply["decision"], feedback_body(label=label))
     if way == "reopened":
         engine = reopened(engine, clock)
     for place, label in enumerate(LABELS):
@@ -87,7 +87,7 @@ def test_one_bit_and_propensities_go_with_the_right_labels(tmp_path: Path) -> No
         decision = twin.decide(ROWS[label])
         assert reply["label"] == LABELS[decision.action]
         assert reply["propensity"] == decision.propensity
-        engine.feedback(reply["decision"], told(label=label))
+        engine.feedback(reply["decision"], feedback_body(label=label))
         twin.learn(decision, label == LABELS[decision.action])
     assert all(LABELS[twin.predict(ROWS[label])] == label for label in LABELS)
     engine.store.close()

@@ -76,17 +76,17 @@ def test_examples_are_learnt_and_come_back(name: str) -> None:
     engine = Engine(MemoryStore(shelf))
     engine.create(name, model(settings(name)))
     fresh = bytes_of(engine, name)
-    told = engine.teach(name, examples({"examples": [example(name, rng) for _ in range(5)]}))
-    assert (told.taught, told.model_version) == (5, 1)
+    found = engine.teach(name, examples({"examples": [example(name, rng) for _ in range(5)]}))
+    assert (found.taught, found.model_version) == (5, 1)
     if name in MODELS:
         play(engine, [name], 30, seed=3)
-    told = engine.teach(name, examples({"id": "history", "examples": [example(name, rng) for _ in range(3)]}))
-    assert told.taught == 3
+    found = engine.teach(name, examples({"id": "history", "examples": [example(name, rng) for _ in range(3)]}))
+    assert found.taught == 3
     known, version = bytes_of(engine, name), engine.models[name].version
     assert known != fresh
     again = Engine(MemoryStore(shelf))  # from nothing but the log
     assert bytes_of(again, name) == known
-    assert again.models[name].version == version == told.model_version
+    assert again.models[name].version == version == found.model_version
     taught = [event for event in again.store.events(1, limit=10**6) if event.type == "taught"]
     assert len(taught) == 2
 
@@ -149,8 +149,8 @@ def test_one_bad_example_refuses_all() -> None:
     with pytest.raises(SmidgenError, match=r"examples\[2\].*nobody"):
         engine.teach("label", examples({"id": "x", "examples": [example("label", rng), example("label", rng), bad]}))
     assert (bytes_of(engine, "label"), engine.models["label"].seq) == (known, seq)
-    told = engine.teach("label", examples({"id": "x", "examples": [example("label", rng)]}))
-    assert told.model_version == 2
+    found = engine.teach("label", examples({"id": "x", "examples": [example("label", rng)]}))
+    assert found.model_version == 2
 
 
 @pytest.mark.parametrize(
@@ -202,8 +202,8 @@ def test_over_http(tmp_path: Path) -> None:
             ],
         }
         for _ in range(2):
-            told = ask.post("/v1/models/mail/examples", body)
-            assert (told.status_code, told.json()) == (200, {"taught": 2, "model_version": 1})
+            answered = ask.post("/v1/models/mail/examples", body)
+            assert (answered.status_code, answered.json()) == (200, {"taught": 2, "model_version": 1})
         assert ask.post("/v1/models/mail/examples", {"id": "seed", "examples": body["examples"][:1]}).status_code == 409
         reply = ask.post("/v1/models/mail/decisions", {"features": {"from": "boss"}}).json()
         assert (reply["label"], reply["model_version"]) == ("work", 1)

@@ -14,7 +14,7 @@ import pytest
 
 from service import live
 from service.asgi import Caller
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.engine.test_forgetting import clean
 from service.engine.test_shared_state import MODELS, lessons
 from service.forgetting_oracle import LeftOut, Told
@@ -118,7 +118,7 @@ class World:
         if name.partition("-")[0] == "filter" and not reply["forward"]:
             return
         if chance < 0.75:
-            self.engine.feedback(reply["decision"], told(**said))
+            self.engine.feedback(reply["decision"], feedback_body(**said))
         self.made.setdefault(name, []).append((key, reply["decision"], said))
 
     def step(self, *, undo: bool = True) -> None:
@@ -131,7 +131,7 @@ class World:
                 self.ask(name, key)
             elif chance < 0.9:
                 _, decision, said = rng.choice(self.made[name])
-                self.engine.feedback(decision, told(**said))
+                self.engine.feedback(decision, feedback_body(**said))
             elif chance < 0.92:
                 self.engine.retract(rng.choice(self.made[name])[1])
             elif chance < 0.93:

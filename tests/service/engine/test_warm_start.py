@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.memory import MemoryStore
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import Impossible
@@ -45,7 +45,7 @@ def of_the_51st(body: dict[str, Any], feedback: str, seed: int) -> str:
     for key in order:
         shown = engine.decide("banners", request(asked(key, rng, listed="features" in body)))
         said: dict[str, Any] = {"reward": float(shown["choice"] == "A")} if feedback == "reward" else {"better": "A"}
-        engine.feedback(shown["decision"], told(**said))
+        engine.feedback(shown["decision"], feedback_body(**said))
     choice: str = engine.decide("banners", request(asked("the 51st", rng, listed="features" in body)))["choice"]
     return choice
 

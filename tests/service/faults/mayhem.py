@@ -41,7 +41,7 @@ PATIENCE = 60.0
 
 @dataclass
 class Record:
-    """What callers were told.
+    """Replies that callers received.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Record:
         The decision by the caller's own id of the request.
     learnt
         The version by decision, of reactions that were acknowledged as learnt.
-    told
+    reported
         Decisions whose reaction was acknowledged, as learnt or as known already.
     refused, broken
         Answers that were none, by status; connections that ended.
@@ -59,7 +59,7 @@ class Record:
 
     decided: dict[str, str] = field(default_factory=dict)
     learnt: dict[str, int] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     refused: Counter[int] = field(default_factory=Counter)
     broken: int = 0
     strange: list[str] = field(default_factory=list)
@@ -92,13 +92,13 @@ class Stubborn(threading.Thread):
             decision = self.record.decided[id] = made["decision"]
             if (reaction := self._reaction(name, made)) is None:
                 continue
-            told = self._until_answered(f"/v1/decisions/{decision}/feedback", reaction, {200, 202})
-            if told is None:
+            given = self._until_answered(f"/v1/decisions/{decision}/feedback", reaction, {200, 202})
+            if given is None:
                 continue
-            if told["status"] == "learnt":
-                self.record.learnt[decision] = told["model_version"]
-            if told["status"] != "late":
-                self.record.told.add(decision)
+            if given["status"] == "learnt":
+                self.record.learnt[decision] = given["model_version"]
+            if given["status"] != "late":
+                self.record.reported.add(decision)
 
     def _question(self, name: str) -> dict[str, Any]:
         if name == "quiet":
@@ -284,7 +284,7 @@ class Mayhem:
 
     def acknowledged(self) -> int:
         """How many reactions were."""
-        return sum(len(caller.record.told) for caller in self.callers)
+        return sum(len(caller.record.reported) for caller in self.callers)
 
     # What must hold
 
@@ -317,7 +317,7 @@ class Mayhem:
                 for request, id in record.decided.items()
                 if requests.get(request) != id
             ]
-            found += [f"the reaction to {id} is gone" for id in record.told if id not in closed]
+            found += [f"the reaction to {id} is gone" for id in record.reported if id not in closed]
             found += [
                 f"{id} is learnt at {closed.get(id)}, not {version}"
                 for id, version in record.learnt.items()

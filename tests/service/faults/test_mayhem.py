@@ -140,8 +140,8 @@ def test_the_log_of_the_database_is_synced_before_the_answer(own: Cluster, fsync
         answered = 0
         for _ in range(10):
             made = line("POST", "/v1/models/m/decisions", {"features": {"a": 1.0}})
-            told = line("POST", f"/v1/decisions/{made.body['decision']}/feedback", {"correct": True})
-            answered += (made.status == 201) + (told.status == 200)
+            reply = line("POST", f"/v1/decisions/{made.body['decision']}/feedback", {"correct": True})
+            answered += (made.status == 201) + (reply.status == 200)
         tracing.terminate()
         tracing.communicate(timeout=20)
     synced = len(re.findall(r"(?:fsync|fdatasync)\(\d+<[^>]*pg_wal[^>]*>\)\s+= 0", out.read_text()))

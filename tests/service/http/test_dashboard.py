@@ -86,13 +86,13 @@ def test_the_curve_of_a_ranking_is_what_users_left_unchanged(call: Caller) -> No
     shown = [reply["ranking"] for _, reply, _ in rounds]
     same = [ids == ranking[: len(ids)] for ids, ranking in zip(named, shown, strict=True)]
     places = [min(ranking.index(id) for id in ids) + 1 for ids, ranking in zip(named, shown, strict=True)]
-    told = figures(call, "rank")
-    assert (told["loop"], told["measure"], told["complete"]) == ("rank", "left unchanged", True)
+    answered = figures(call, "rank")
+    assert (answered["loop"], answered["measure"], answered["complete"]) == ("rank", "left unchanged", True)
     ends = [*range(5, 35, 5), 37]  # the last two join the window before
-    assert [(p["from"], p["to"]) for p in told["points"]] == list(
+    assert [(p["from"], p["to"]) for p in answered["points"]] == list(
         zip([1, *(e + 1 for e in ends[:-1])], ends, strict=True)
     )
-    for point in told["points"]:
+    for point in answered["points"]:
         part = slice(point["from"] - 1, point["to"])
         assert (point["value"], point["low"], point["high"]) == (statistics.mean(same[part]), None, None)
         assert point["position"] == pytest.approx(statistics.mean(places[part]))
@@ -114,9 +114,9 @@ def test_a_curve_goes_on_where_it_was_and_counts_only_what_was_clicked(call: Cal
     places: list[int] = []
     for n in (3, 4, 1, 9):
         same += [reply["choice"] == given["better"] for _, reply, given in played(call, "choose", n, seed=n)]
-        told = figures(call, "choose")["points"]
-        assert (told[-1]["to"], sum(point["n"] for point in told)) == (len(same), len(same))
-        assert sum(point["n"] * point["value"] for point in told) == pytest.approx(sum(same))
+        answered = figures(call, "choose")["points"]
+        assert (answered[-1]["to"], sum(point["n"] for point in answered)) == (len(same), len(same))
+        assert sum(point["n"] * point["value"] for point in answered) == pytest.approx(sum(same))
     call.put("/v1/models/rank", MODELS["rank"])
     for wanted in ([], [2], [], [3], [1]):
         reply = call.post("/v1/models/rank/decisions", decision_body("rank", random.Random(1))).json()
@@ -135,23 +135,25 @@ def test_the_strongest_weights_are_the_sum_of_what_was_learnt(call: Caller) -> N
         named = next(iter(given.values()))
         better = named + [id for id in reply["ranking"] if id not in named]
         w += docs.phi([place[id] for id in better]) - docs.phi([place[id] for id in reply["ranking"]])
-    told = call.get("/ui/models/rank/weights.json").json()
-    assert told["rounds"] == 20
-    assert {bar["name"]: bar["weight"] for bar in told["weights"]} == pytest.approx(dict(zip("abc", w, strict=True)))
-    sizes = [abs(bar["weight"]) for bar in told["weights"]]
+    answered = call.get("/ui/models/rank/weights.json").json()
+    assert answered["rounds"] == 20
+    assert {bar["name"]: bar["weight"] for bar in answered["weights"]} == pytest.approx(
+        dict(zip("abc", w, strict=True))
+    )
+    sizes = [abs(bar["weight"]) for bar in answered["weights"]]
     assert sizes == sorted(sizes, reverse=True)
 
 
 def test_the_curve_of_a_filter_has_precision_forward_rate_and_exploration(call: Caller, gate: str) -> None:
     rounds = played(call, gate, 60)
-    told = figures(call, gate)
+    answered = figures(call, gate)
     relevant = [given["relevant"] for _, _, given in rounds if given is not None]
-    assert sum(p["n"] * p["value"] for p in told["points"]) == pytest.approx(sum(relevant))
-    assert told["points"][-1]["to"] == len(relevant)
-    counts = [p["to"] - p["from"] + 1 for p in told["made"]]
+    assert sum(p["n"] * p["value"] for p in answered["points"]) == pytest.approx(sum(relevant))
+    assert answered["points"][-1]["to"] == len(relevant)
+    counts = [p["to"] - p["from"] + 1 for p in answered["made"]]
     assert sum(counts) == 60
     for what, truth in (("forwarded", "forward"), ("explored", "explored")):
-        total = sum(n * p[what] for n, p in zip(counts, told["made"], strict=True))
+        total = sum(n * p[what] for n, p in zip(counts, answered["made"], strict=True))
         wanted = sum(reply[truth] for _, reply, _ in rounds)
         assert (total, 0 < wanted < 60) == (pytest.approx(wanted), True), what
 
@@ -169,10 +171,10 @@ def test_the_list_shows_all_models_with_their_small_curves(call: Caller) -> None
     for name in ("rank", "label", "tune"):
         played(call, name, 10)
     call("DELETE", "/v1/models/tune")
-    told = call.get("/ui/models.json").json()
-    assert [model["name"] for model in told["models"]] == ["label", "rank", "tune"]
-    assert (told["of"], told["all"]) == (3, 3)
-    for model in told["models"]:
+    reply = call.get("/ui/models.json").json()
+    assert [model["name"] for model in reply["models"]] == ["label", "rank", "tune"]
+    assert (reply["of"], reply["all"]) == (3, 3)
+    for model in reply["models"]:
         line = [point["value"] for point in figures(call, model["name"])["points"]]
         assert model["sparkline"] == line
         at_a_glance = call.get(f"/v1/models/{model['name']}").json()
@@ -225,15 +227,15 @@ def test_a_long_log_is_read_in_steps_once_and_exactly(tmp_path: Path, monkeypatc
         assert not first["complete"]
         assert first["points"][-1]["to"] == curves.STEP
         monkeypatch.setattr(curves, "PATIENCE_S", 60.0)
-        told = figures(call, "rank")
-        assert told["complete"]
-        size = told["points"][0]["to"]
-        assert (len(told["points"]), told["points"][-1]["to"], size % curves.BLOCK) == (round(n / size), n, 0)
-        for point in told["points"]:
+        reply = figures(call, "rank")
+        assert reply["complete"]
+        size = reply["points"][0]["to"]
+        assert (len(reply["points"]), reply["points"][-1]["to"], size % curves.BLOCK) == (round(n / size), n, 0)
+        for point in reply["points"]:
             part = measures[point["from"] - 1 : point["to"]]
             assert point["value"] == pytest.approx(statistics.mean(part))
         reads.clear()
-        assert figures(call, "rank")["points"] == told["points"]
+        assert figures(call, "rank")["points"] == reply["points"]
         assert min(reads) >= n - curves.BLOCK
 
 
@@ -272,11 +274,11 @@ def corrected(call: Caller, rounds: int, seed: int = 1) -> None:
 
 def test_the_bound_is_the_theorems(call: Caller) -> None:
     corrected(call, 10)
-    told = figures(call, "rank")["bound"]
-    assert "one weight vector agrees with all of the last 10 feedbacks" in told["checked"]
-    assert told["unit"] == "R‖w*‖/α"
+    reply = figures(call, "rank")["bound"]
+    assert "one weight vector agrees with all of the last 10 feedbacks" in reply["checked"]
+    assert reply["unit"] == "R‖w*‖/α"
     wanted = [[T, bounds.preference_perceptron(T=T, R=1.0, w_norm=1.0, alpha=1.0)] for T in (5, 10)]
-    assert np.array(told["curve"]) == pytest.approx(np.array(wanted))
+    assert np.array(reply["curve"]) == pytest.approx(np.array(wanted))
     first = call.post("/v1/models/rank/decisions", {"candidates": [{"id": "p", "features": [1, 0, 0]}]}).json()
     corrected(call, 3, seed=2)
     call.post(f"/v1/decisions/{first['decision']}/feedback", {"better": ["p"]})
@@ -290,9 +292,9 @@ def test_the_bound_is_the_theorems(call: Caller) -> None:
 
 def test_a_bound_whose_conditions_fail_is_not_drawn(call: Caller) -> None:
     played(call, "rank", 12)  # clicks, and corrections that no taste explains
-    told = figures(call, "rank")["bound"]
-    assert (told["curve"], told["theorem"]) == ([], "Theorem 1")
-    assert "and clicks are not" in told["why_not"]
+    reply = figures(call, "rank")["bound"]
+    assert (reply["curve"], reply["theorem"]) == ([], "Theorem 1")
+    assert "and clicks are not" in reply["why_not"]
 
 
 def test_confidit_has_a_bound_under_the_theorems_settings_only(call: Caller) -> None:
@@ -303,18 +305,18 @@ def test_confidit_has_a_bound_under_the_theorems_settings_only(call: Caller) -> 
     for _ in range(6):
         id = call.post("/v1/models/strict/decisions", {"features": [1.0, 0.0, 0.0]}).json()["decision"]
         call.post(f"/v1/decisions/{id}/feedback", {"correct": True})
-    told = figures(call, "strict")["bound"]
+    reply = figures(call, "strict")["bound"]
     B3 = bounds.determinant_bound(T=6, dim=3, n_classes=2, alpha=1.0)
     wanted = bounds.confidit(T=6, alpha=1.0, norm_bound=1.0, delta=0.05, log_determinant=B3) / 6
-    assert told["curve"][-1] == pytest.approx([6, wanted])
+    assert reply["curve"][-1] == pytest.approx([6, wanted])
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in ("rank", "ogd", "label")])
 def test_where_there_is_no_bound_the_page_says_why(name: str, call: Caller) -> None:
     played(call, name, 12)
-    told = figures(call, name)["bound"]
-    assert told["curve"] == []
-    assert len(told["why_not"]) > 20
+    reply = figures(call, name)["bound"]
+    assert reply["curve"] == []
+    assert len(reply["why_not"]) > 20
 
 
 def test_keys_have_weights_of_their_own(call: Caller) -> None:
@@ -323,8 +325,8 @@ def test_keys_have_weights_of_their_own(call: Caller) -> None:
     assert found == ["user0", "user1", "user2", "user3"]
     assert call.get("/ui/models/keyed/keys.json?prefix=user2").json()["keys"] == ["user2"]
     each = {key: call.get(f"/ui/models/keyed/weights.json?key={key}").json() for key in found}
-    assert sum(told["rounds"] for told in each.values()) == 30
-    assert len({str(told["weights"]) for told in each.values()}) == 4
+    assert sum(found["rounds"] for found in each.values()) == 30
+    assert len({str(found["weights"]) for found in each.values()}) == 4
     assert call.get("/ui/models/keyed/weights.json").json() == each["user0"]
     before = call.get("/v1/models/keyed").json()["keys"]
     assert call.get("/ui/models/keyed/weights.json?key=nobody").status_code == 404
@@ -354,9 +356,9 @@ def test_weights_by_label_by_column_and_none_at_all(call: Caller) -> None:
     labels = {label: call.get(f"/ui/models/arow/weights.json?label={label}").json() for label in "xyz"}
     learner = call.app.state.service.engine.learners
     weights = learner.get(call.app.state.service.engine.model("arow"), None).learner.weights
-    for i, told in enumerate(labels.values()):
-        assert told["labels"] == ["x", "y", "z"]
-        assert {bar["name"]: bar["weight"] for bar in told["weights"]} == {
+    for i, found in enumerate(labels.values()):
+        assert found["labels"] == ["x", "y", "z"]
+        assert {bar["name"]: bar["weight"] for bar in found["weights"]} == {
             f"feature {j + 1}": w for j, w in enumerate(weights[i]) if w
         }
     assert call.get("/ui/models/arow/weights.json?label=q").status_code == 404
@@ -369,22 +371,24 @@ def test_weights_by_label_by_column_and_none_at_all(call: Caller) -> None:
 def test_recent_decisions_newest_first_page_by_page(call: Caller) -> None:
     rounds = played(call, "rank", 15)
     last = call.post("/v1/models/rank/decisions", decision_body("rank", random.Random(9))).json()
-    told = call.get("/ui/models/rank/recent.json").json()["decisions"]
+    answered = call.get("/ui/models/rank/recent.json").json()["decisions"]
     ids = [reply["decision"] for _, reply, _ in rounds]
-    assert [one["decision"] for one in told] == [last["decision"], *ids[:3:-1]]
-    assert [one["status"] for one in told[:2]] == ["waiting", "learnt"]
-    assert told[1]["learnt_version"] == 15
-    assert told[1]["answer"].startswith(" › ".join(rounds[-1][1]["ranking"][:3]))
-    rest = call.get(f"/ui/models/rank/recent.json?before={told[-1]['seq']}").json()["decisions"]
+    assert [one["decision"] for one in answered] == [last["decision"], *ids[:3:-1]]
+    assert [one["status"] for one in answered[:2]] == ["waiting", "learnt"]
+    assert answered[1]["learnt_version"] == 15
+    assert answered[1]["answer"].startswith(" › ".join(rounds[-1][1]["ranking"][:3]))
+    rest = call.get(f"/ui/models/rank/recent.json?before={answered[-1]['seq']}").json()["decisions"]
     assert [one["decision"] for one in rest] == ids[3::-1]
     assert call.get("/ui/models/rank/recent.json?before=x").status_code == 400
 
 
 def test_what_a_filter_dropped_is_not_waited_for(call: Caller, gate: str) -> None:
     sent = {reply["decision"]: reply["forward"] for _, reply, _ in played(call, gate, 12)}
-    told = {one["decision"]: one["status"] for one in call.get(f"/ui/models/{gate}/recent.json").json()["decisions"]}
-    assert told == {id: "learnt" if forwarded else "dropped" for id, forwarded in sent.items()}
-    assert set(told.values()) == {"learnt", "dropped"}
+    answered = {
+        one["decision"]: one["status"] for one in call.get(f"/ui/models/{gate}/recent.json").json()["decisions"]
+    }
+    assert answered == {id: "learnt" if forwarded else "dropped" for id, forwarded in sent.items()}
+    assert set(answered.values()) == {"learnt", "dropped"}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -464,8 +468,8 @@ def test_tokens_guard_the_figures_and_not_the_page(call: Caller, tmp_path: Path)
         assert call.get(f"/ui/{path}").status_code == 401
         assert call.get(f"/ui/{path}", headers={"authorization": f"Bearer {wide}"}).status_code == 200
     mine = {"authorization": f"Bearer {narrow}"}
-    told = call.get("/ui/models.json", headers=mine).json()
-    assert ([m["name"] for m in told["models"]], told["all"]) == (["rank"], 1)
+    reply = call.get("/ui/models.json", headers=mine).json()
+    assert ([m["name"] for m in reply["models"]], reply["all"]) == (["rank"], 1)
     assert call.get("/ui/models/rank/curve.json", headers=mine).status_code == 200
     for path in paths[2:]:
         assert call.get(f"/ui/{path}", headers=mine).status_code == (404 if path.startswith("decisions") else 403)

@@ -41,7 +41,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
         yield service
 
 
-def told(live: Live, target: str, body: bytes, headers: list[str], *, whole: bool) -> bytes:
+def exchange(live: Live, target: str, body: bytes, headers: list[str], *, whole: bool) -> bytes:
     """The answer to a POST that is sent in one piece or in two, without its date."""
     host = [] if any(each.startswith("host:") for each in headers) else ["host: 127.0.0.1"]
     head = [f"POST {target} HTTP/1.1", *host, f"content-length: {len(body)}", "connection: close", *headers]
@@ -103,8 +103,8 @@ SAME: dict[str, tuple[str, Any, list[str], int]] = {
 def test_both_ways_answer_alike(live: Live, name: str) -> None:
     target, given, headers, status = SAME[name]
     body = given if isinstance(given, bytes) else json.dumps(given).encode()
-    told(live, target, body, headers, whole=True)  # so that neither is the first
-    answers = [told(live, target, body, headers, whole=whole) for whole in (True, False)]
+    exchange(live, target, body, headers, whole=True)  # so that neither is the first
+    answers = [exchange(live, target, body, headers, whole=whole) for whole in (True, False)]
     assert answers[0] == answers[1]
     assert answers[0].startswith(b"HTTP/1.1 %d " % status)
 
@@ -113,10 +113,10 @@ def test_feedback_is_the_same_both_ways(live: Live) -> None:
     line = Line(live.url)
     id = line("POST", DECIDE, BODY)[1]["decision"]
     target, body = f"/v1/decisions/{id}/feedback", b'{"clicked":["c"]}'
-    first = told(live, target, body, JSON, whole=True)
+    first = exchange(live, target, body, JSON, whole=True)
     assert b'"status":"learnt"' in first
-    assert told(live, target, body, JSON, whole=True) == told(live, target, body, JSON, whole=False)
-    other = [told(live, target, b'{"clicked":["a"]}', JSON, whole=whole) for whole in (True, False)]
+    assert exchange(live, target, body, JSON, whole=True) == exchange(live, target, body, JSON, whole=False)
+    other = [exchange(live, target, b'{"clicked":["a"]}', JSON, whole=whole) for whole in (True, False)]
     assert other[0] == other[1]
     assert other[0].startswith(b"HTTP/1.1 409 ")
     assert line("GET", "/v1/models/m")[1]["model_version"] == 1
@@ -224,8 +224,8 @@ class TestTaking:
             assert taken == {("decide", None), ("admin", None)}
             taken = {key for key, token in tokens.items() if self.take(call, decided["m"], body, token) is not None}
             assert taken == {("decide", None), ("admin", None), ("decide", "m"), ("admin", "m")}
-            told = {key: self.take(call, react, b'{"clicked":["b"]}', token) for key, token in tokens.items()}
-            statuses = {key: answer[0] for key, answer in told.items() if answer is not None}
+            reply = {key: self.take(call, react, b'{"clicked":["b"]}', token) for key, token in tokens.items()}
+            statuses = {key: answer[0] for key, answer in reply.items() if answer is not None}
             assert statuses == {
                 ("feedback", "m"): 404,
                 ("admin", "m"): 404,
@@ -310,14 +310,14 @@ class TestStatements:
         engine.create("m", ModelBody(**RANK))
         request = loops.decision(candidates=[Candidate(id=id, features=row) for id, row in ROWS.items()])
         id = engine.decide("m", request)["decision"]
-        told = NewFeedback(id, engine.clock(), None, bytes(16), None, None, b"", open_until=engine.clock() + 100.0)
+        found = NewFeedback(id, engine.clock(), None, bytes(16), None, None, b"", open_until=engine.clock() + 100.0)
         shard = engine.model("m").shard
-        engine.run(lambda: engine.store.write_feedback(shard, [told]))
+        engine.run(lambda: engine.store.write_feedback(shard, [found]))
         if engine.store.shared:  # it is not believed: others write too
-            assert engine.run(lambda: engine.store.write_feedback(shard, [told]))[0].status == "duplicate"
+            assert engine.run(lambda: engine.store.write_feedback(shard, [found]))[0].status == "duplicate"
         else:
             with pytest.raises(RuntimeError, match="1 of 1 rows do not fit"):
-                engine.run(lambda: engine.store.write_feedback(shard, [told]))
+                engine.run(lambda: engine.store.write_feedback(shard, [found]))
         assert engine.model("m").version == 1
         assert engine.store.counts(shard) == engine.model("m").counts
         engine.store.close()

@@ -73,8 +73,8 @@ def test_page_by_page_and_of_the_moment(call: Caller, monkeypatch: pytest.Monkey
         call.put(f"/v1/models/m{i}", {"loop": "choose"})
     pages = [names(call, f"sort=name&after={after}") for after in (0, 2, 4, 6)]
     assert pages == [["m0", "m1"], ["m2", "m3"], ["m4"], []]
-    told = call.get("/ui/models.json?after=2").json()
-    assert (told["of"], told["all"], told["loops"]) == (5, 5, ["choose"])
+    reply = call.get("/ui/models.json?after=2").json()
+    assert (reply["of"], reply["all"], reply["loops"]) == (5, 5, ["choose"])
     play(call, "m0", [1.0])
     (model,) = call.get("/ui/models.json?q=m0").json()["models"]
     assert (model["decisions"], model["model_version"]) == (1, 1)
@@ -82,14 +82,14 @@ def test_page_by_page_and_of_the_moment(call: Caller, monkeypatch: pytest.Monkey
 
 
 def test_the_loops_say_what_goes_out_and_what_comes_back() -> None:
-    told = describe_loops()
-    assert [one["feedback"] for one in told["rank"]["back"]] == ["clicks", "better"]
-    assert [one["feedback"] for one in told["label"]["back"]] == ["bit", "label", "reward"]
-    for loop in (told[name] for name in ("rank", "choose", "label", "filter", "tune")):
+    found = describe_loops()
+    assert [one["feedback"] for one in found["rank"]["back"]] == ["clicks", "better"]
+    assert [one["feedback"] for one in found["label"]["back"]] == ["bit", "label", "reward"]
+    for loop in (found[name] for name in ("rank", "choose", "label", "filter", "tune")):
         assert loop["words"].out
         assert loop["back"]
         assert {"loop", "feedback", "window_s"} <= set(loop["settings"])
-    (reward,) = [one for one in told["choose"]["back"] if one["feedback"] == "reward"]
+    (reward,) = [one for one in found["choose"]["back"] if one["feedback"] == "reward"]
     assert {"default_reward", "reward_range", "explore", "min_share"} == set(reward["settings"])
     assert reward["recommended"]
 
@@ -132,8 +132,8 @@ def test_the_names_of_fields_are_told(call: Caller) -> None:
     asked = {"context": {"device": "ios"}, "candidates": [{"id": "a", "features": {"topic": "art", "price": 3}}]}
     id = call.post("/v1/models/offers/decisions", asked).json()["decision"]
     call.post(f"/v1/decisions/{id}/feedback", {"reward": 1.0})
-    told = call.get("/ui/models/offers/names.json").json()["names"]
-    assert {"topic=art", "price", "context.device=ios", "id=a"} <= set(told)
+    reply = call.get("/ui/models/offers/names.json").json()["names"]
+    assert {"topic=art", "price", "context.device=ios", "id=a"} <= set(reply)
     call.put("/v1/models/keyed", {"loop": "choose", "keyed": True})
     assert call.get("/ui/models/keyed/names.json").json() == {"names": []}
     assert call.get("/ui/models/nobody/names.json").status_code == 404

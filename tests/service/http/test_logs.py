@@ -99,8 +99,8 @@ def test_a_failure_has_its_traceback_in_one_line() -> None:
     try:
         raise ValueError("of our own")
     except ValueError as error:
-        told = (type(error), error, error.__traceback__)
-    record = logging.LogRecord("smidgen.service", logging.ERROR, "", 0, "a request failed", (), told)
+        found = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("smidgen.service", logging.ERROR, "", 0, "a request failed", (), found)
     line = JsonFormatter().format(record)
     assert "\n" not in line
     assert "ValueError: of our own" in json.loads(line)["traceback"]

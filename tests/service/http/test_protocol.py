@@ -57,7 +57,7 @@ def everything(caller: socket.socket) -> bytes:
     return content
 
 
-def told(live: Live, *parts: bytes) -> bytes:
+def exchange(live: Live, *parts: bytes) -> bytes:
     """Send bytes, and read until the other side closes."""
     with connected(live) as caller:
         try:
@@ -106,7 +106,7 @@ BAD: dict[str, tuple[bytes, int]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_what_could_be_read_in_two_ways_is_refused(live: Live, name: str) -> None:
     request, status = BAD[name]
-    answer = told(live, request)
+    answer = exchange(live, request)
     assert statuses(answer) == [status], answer[:300]
     assert b"connection: close" in answer
     assert b'{"error": {"code": "' in answer
@@ -114,19 +114,19 @@ def test_what_could_be_read_in_two_ways_is_refused(live: Live, name: str) -> Non
 
 def test_what_fits_is_taken(live: Live) -> None:
     many = b"".join(b"X-%d: y\r\n" % i for i in range(HEADERS - 2))
-    assert statuses(told(live, GET + many + b"Connection: close\r\n\r\n")) == [200]
+    assert statuses(exchange(live, GET + many + b"Connection: close\r\n\r\n")) == [200]
     long = b"X: " + b"y" * (HEAD - 200) + b"\r\n"
-    assert statuses(told(live, GET + long + b"Connection: close\r\n\r\n")) == [200]
+    assert statuses(exchange(live, GET + long + b"Connection: close\r\n\r\n")) == [200]
     drop_by_drop = [bytes([byte]) for byte in GET + b"Connection: close\r\n\r\n"]
-    assert statuses(told(live, *drop_by_drop)) == [200]
+    assert statuses(exchange(live, *drop_by_drop)) == [200]
 
 
 def test_trailers_are_not_headers(live: Live) -> None:
     """Else one could say who he is after the service has asked."""
     head = b"PUT /v1/models/a HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\n"
     chunked = b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
-    assert statuses(told(live, head + chunked + b"Content-Encoding: gzip\r\n\r\n")) == [422]
-    assert statuses(told(live, head + chunked + b"X: y\r\n" * (HEADERS + 1) + b"\r\n"))[:1] in ([431], [])
+    assert statuses(exchange(live, head + chunked + b"Content-Encoding: gzip\r\n\r\n")) == [422]
+    assert statuses(exchange(live, head + chunked + b"X: y\r\n" * (HEADERS + 1) + b"\r\n"))[:1] in ([431], [])
 
 
 def test_an_offer_to_upgrade_is_declined_and_the_body_kept(live: Live) -> None:
@@ -137,32 +137,34 @@ def test_an_offer_to_upgrade_is_declined_and_the_body_kept(live: Live) -> None:
     sized = head + offer + b"Content-Length: %d\r\n\r\n" % len(body)
     last = GET + b"Connection: close\r\n\r\n"
     for parts in ((sized + body + last,), (sized, body, last)):
-        answer = told(live, *parts)
+        answer = exchange(live, *parts)
         assert statuses(answer) == [422, 200], answer
         assert b"nonsense" in answer
 
 
 def test_requests_behind_one_another_are_answered_in_order(live: Live) -> None:
-    answer = told(live, (GET + b"\r\n") * 5 + b"GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+    answer = exchange(
+        live, (GET + b"\r\n") * 5 + b"GET /nowhere HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    )
     assert statuses(answer) == [200] * 5 + [404]
-    flood = told(live, (GET + b"\r\n") * (100 * PIPELINED))
+    flood = exchange(live, (GET + b"\r\n") * (100 * PIPELINED))
     assert len(statuses(flood)) < 100 * PIPELINED
 
 
 def test_past_the_cap_callers_are_turned_away_at_once(live: Live) -> None:
     held = [connected(live) for _ in range(40)]
     try:
-        _until(lambda: statuses(told(live)) == [503])
-        silent = told(live)
+        _until(lambda: statuses(exchange(live)) == [503])
+        silent = exchange(live)
         assert statuses(silent) == [503], "though it asked for nothing"
         assert b"retry-after: 1" in silent
-        assert statuses(told(live, GET.replace(b"/healthz", b"/v1/models") + b"\r\n")) == [503]
+        assert statuses(exchange(live, GET.replace(b"/healthz", b"/v1/models") + b"\r\n")) == [503]
         held[0].sendall(GET + b"Connection: close\r\n\r\n")
         assert statuses(everything(held[0])) == [200], "those who are inside are served"
     finally:
         for each in held:
             each.close()
-    _until(lambda: statuses(told(live, GET + b"Connection: close\r\n\r\n")) == [200])
+    _until(lambda: statuses(exchange(live, GET + b"Connection: close\r\n\r\n")) == [200])
 
 
 def _until(true: Any) -> None:
@@ -323,7 +325,7 @@ def test_a_fault_in_a_body_is_told(live: Live) -> None:
     chunked = b"PUT /v1/models/a HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n"
     json = b"Content-Type: application/json\r\n\r\n"
     for chunks in (b"zz\r\n", b"2\n{}\r\n", b"2\r\n{}\n0\r\n\r\n", b"2\r\n{}x\r\n"):
-        assert statuses(told(live, chunked + json + chunks)) == [400]
+        assert statuses(exchange(live, chunked + json + chunks)) == [400]
 
 
 def test_a_fault_of_our_own_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

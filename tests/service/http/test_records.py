@@ -11,7 +11,7 @@ import pytest
 
 import smidgen
 from service.asgi import Caller
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from smidgen import Candidates
 from smidgen.learners import Learner
 from smidgen.learners.pipeline import RecordAdapter, as_context, unwrap
@@ -62,9 +62,9 @@ def _round(call: Caller, name: str, **more: Any) -> dict[str, Any]:
     """A decision of the model and the feedback on it."""
     made = call.post(f"/v1/models/{name}/decisions", ASKED[name] | more)
     assert made.status_code == 201, made.text
-    told = call.post(f"/v1/decisions/{made.json()['decision']}/feedback", TOLD[name])
-    assert told.status_code == 200, told.text
-    assert told.json()["status"] == "learnt"
+    reply = call.post(f"/v1/decisions/{made.json()['decision']}/feedback", TOLD[name])
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["status"] == "learnt"
     return dict(made.json())
 
 
@@ -201,8 +201,8 @@ def test_labels_take_rewards_too(call: Caller) -> None:
     body = {"loop": "label", "labels": ["x", "y"], "feedback": "reward"}
     assert call.put("/v1/models/label", body).json()["quality"]["measure"] == "mean reward"
     answer = call.post("/v1/models/label/decisions", ASKED["label"]).json()
-    told = call.post(f"/v1/decisions/{answer['decision']}/feedback", {"reward": 0.4})
-    assert (told.status_code, told.json()["status"]) == (200, "learnt")
+    reply = call.post(f"/v1/decisions/{answer['decision']}/feedback", {"reward": 0.4})
+    assert (reply.status_code, reply.json()["status"]) == (200, "learnt")
 
 
 def test_clicks_reach_a_learner_of_clicks_as_clicks(call: Caller) -> None:
@@ -218,10 +218,10 @@ def test_weights_read_back_by_name(call: Caller) -> None:
         call.put(f"/v1/models/{name}", body)
         for _ in range(4):
             _round(call, name)
-        told = call.get(f"/v1/models/{name}/weights")
-        assert told.status_code == 200, told.text
-        assert told.json()["model_version"] == 4
-        weights = told.json()["weights"]
+        reply = call.get(f"/v1/models/{name}/weights")
+        assert reply.status_code == 200, reply.text
+        assert reply.json()["model_version"] == 4
+        weights = reply.json()["weights"]
         assert weights
         assert [abs(each["weight"]) for each in weights] == sorted((abs(e["weight"]) for e in weights), reverse=True)
         assert len(call.get(f"/v1/models/{name}/weights?limit=1").json()["weights"]) == 1
@@ -362,7 +362,7 @@ def test_records_are_learnt_as_the_bare_learner_learns_their_rows(tmp_path: Path
             said = right if "label" in learner.card.kinds else bool(mine.action == right)
         if name == "filter" and not mine.action:
             continue
-        engine.run(lambda made=made, heard=heard: engine.feedback(made["decision"], told(**heard)))
+        engine.run(lambda made=made, heard=heard: engine.feedback(made["decision"], feedback_body(**heard)))
         learner.learn(mine, said)
         features.absorb(encoded, ids)
     live = {key: _arrays(unwrap(engine.learners.get(engine.models["m"], key).learner)) for key in bare}
@@ -429,7 +429,7 @@ def test_a_service_that_is_killed_goes_on_bit_for_bit(tmp_path: Path, name: str)
         made.append(engine.run(lambda asked=asked: engine.decide(name, asked))["decision"])
         if i % 3:
             answered = made.pop(0)
-            engine.run(lambda answered=answered: engine.feedback(answered, told(**TOLD[name])))
+            engine.run(lambda answered=answered: engine.feedback(answered, feedback_body(**TOLD[name])))
         if i == 8:
             engine.maintain()
     before = engine.learners.get(engine.models[name], None).learner.to_bytes()

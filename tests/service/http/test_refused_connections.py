@@ -52,7 +52,7 @@ class Service:
             self.process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline().split()[3].rstrip("/").rpartition(":")[2])
-        assert statuses(self.told(self.put(b"m", RANK))) == [201]
+        assert statuses(self.exchange(self.put(b"m", RANK))) == [201]
         return self
 
     def __exit__(
@@ -68,7 +68,7 @@ class Service:
     def connected(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=20)
 
-    def told(self, *parts: bytes) -> bytes:
+    def exchange(self, *parts: bytes) -> bytes:
         """Send bytes, and read until the other side closes."""
         with self.connected() as caller:
             with contextlib.suppress(ConnectionError):
@@ -111,12 +111,12 @@ def crowd(service: Service, count: int = 40) -> Iterator[list[socket.socket]]:
     """As many connections as the service takes, which do nothing."""
     held = [service.connected() for _ in range(count)]
     try:
-        until(lambda: statuses(service.told(POST + b"Content-Length: 0\r\n\r\n")) == [503])
+        until(lambda: statuses(service.exchange(POST + b"Content-Length: 0\r\n\r\n")) == [503])
         yield held
     finally:
         for each in held:
             each.close()
-        until(lambda: statuses(service.told(b"GET /v1/models HTTP/1.1\r\n" + HOST + CLOSE)) == [200])
+        until(lambda: statuses(service.exchange(b"GET /v1/models HTTP/1.1\r\n" + HOST + CLOSE)) == [200])
 
 
 # The log
@@ -130,7 +130,7 @@ def reset(caller: socket.socket) -> None:
 
 def many(part: bytes, times: int = 40) -> Callable[[Service], None]:
     """Send this on a connection of its own, again and again, and wait for the end."""
-    return lambda service: [service.told(part) for _ in range(times)] and None
+    return lambda service: [service.exchange(part) for _ in range(times)] and None
 
 
 def aborted(part: bytes, wait: float = 0.0) -> Callable[[Service], None]:
@@ -217,7 +217,7 @@ KINDS: dict[str, Callable[[Service], None]] = {
 def test_nobody_fills_the_log(kind: str, service: Service) -> None:
     before = service.log
     KINDS[kind](service)
-    assert statuses(service.told(READY + CLOSE)) == [200]
+    assert statuses(service.exchange(READY + CLOSE)) == [200]
     assert service.log == before
 
 
@@ -228,7 +228,7 @@ def test_nobody_fills_the_log_by_many_at_once(service: Service) -> None:
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(act, service) for act in quick]:
             done.result()
-    assert statuses(service.told(READY + CLOSE)) == [200]
+    assert statuses(service.exchange(READY + CLOSE)) == [200]
     assert service.log == before
 
 
@@ -241,7 +241,7 @@ class TestProbes:
         with crowd(service):
             for method in (b"GET", b"HEAD"):
                 for _ in range(3 * PROBES):
-                    answer = service.told(b"%s %s HTTP/1.1\r\n%s\r\n" % (method, path, HOST))
+                    answer = service.exchange(b"%s %s HTTP/1.1\r\n%s\r\n" % (method, path, HOST))
                     assert statuses(answer) == [200], "and it is closed, though nobody asked for that"
                     assert b"connection: close" in answer
 
@@ -259,10 +259,10 @@ class TestProbes:
         }
         with crowd(service) as held:
             for kind, other in others.items():
-                answer = service.told(other)
+                answer = service.exchange(other)
                 assert statuses(answer) == [503], kind
                 assert b"retry-after: 1" in answer
-            second = service.told(ALIVE + b"\r\n" + b"GET /v1/models HTTP/1.1\r\n" + HOST + b"\r\n")
+            second = service.exchange(ALIVE + b"\r\n" + b"GET /v1/models HTTP/1.1\r\n" + HOST + b"\r\n")
             assert b'"models"' not in second, "one request for each connection of the reserve"
             held[0].sendall(b"GET /v1/models HTTP/1.1\r\n" + HOST + CLOSE)
             assert statuses(everything(held[0])) == [200], "those who are inside are served"
@@ -271,7 +271,7 @@ class TestProbes:
         with crowd(service):
             for part in (b"", ALIVE):
                 begun = time.monotonic()
-                assert statuses(service.told(part)) == [503]
+                assert statuses(service.exchange(part)) == [503]
                 assert time.monotonic() - begun < PROBE_S + 2
 
     def test_connections_that_do_nothing_do_not_use_the_reserve_up(self, service: Service) -> None:
@@ -281,8 +281,8 @@ class TestProbes:
                 with contextlib.suppress(ConnectionError):
                     each.sendall((b"", ALIVE, b"P", b"\r\n")[number % 4])
             for _ in range(20):
-                assert statuses(service.told(ALIVE + b"\r\n")) == [200]
-                assert statuses(service.told(READY + b"\r\n")) == [200]
+                assert statuses(service.exchange(ALIVE + b"\r\n")) == [200]
+                assert statuses(service.exchange(READY + b"\r\n")) == [200]
 
 
 # Headers
@@ -336,7 +336,7 @@ def test_a_failure_of_our_own_has_them_too(tmp_path: Path, monkeypatch: pytest.M
     ],
 )
 def test_answers_of_the_fast_path_and_of_the_wire_have_them(part: bytes, status: int, service: Service) -> None:
-    answer = service.told(part.replace(HOST, HOST + b"Connection: close\r\n"))
+    answer = service.exchange(part.replace(HOST, HOST + b"Connection: close\r\n"))
     assert statuses(answer) == [status], answer
     for name, value in protocol.SAFE_HEADERS:
         assert answer.lower().count(b"\r\n" + name + b": " + value + b"\r\n") == 1
@@ -389,9 +389,9 @@ def test_the_address_of_the_database_is_for_the_log(
         assert answer.status_code == 503
         for secret in ("db.internal", "6543", "somebody", "secret"):
             assert secret not in answer.text
-    told = [record.getMessage() for record in caplog.records if "db.internal" in record.getMessage()]
-    assert len(told) == 1, f"one line within {QUIET_S:g} seconds"
-    assert "secret" not in told[0]
+    listed = [record.getMessage() for record in caplog.records if "db.internal" in record.getMessage()]
+    assert len(listed) == 1, f"one line within {QUIET_S:g} seconds"
+    assert "secret" not in listed[0]
 
 
 def test_a_path_of_the_disk_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import smidgen
 from service.asgi import Caller
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen.errors import SmidgenError
 from smidgen.service.admin.verify import audit_model
@@ -44,16 +44,16 @@ def test_silence_is_learnt_once_in_the_order_of_the_windows() -> None:
     answered = engine.decide("banner", request(BANNERS))["decision"]
     clock.now += 1
     third = engine.decide("banner", request(BANNERS))["decision"]
-    engine.feedback(answered, told(reward=1.0))
+    engine.feedback(answered, feedback_body(reward=1.0))
     assert engine.sweep_all() == 0
     clock.now += 599
     assert engine.sweep_all() == 1
     assert engine.story(first).feedback == {"default_reward": 0.0}
     assert engine.story(first).learnt_version == 2
     assert engine.story(third).learnt_version is None
-    late = engine.feedback(first, told(reward=1.0))
+    late = engine.feedback(first, feedback_body(reward=1.0))
     assert (late.status, late.model_version) == ("late", 2)
-    assert engine.feedback(first, told(reward=1.0)).status == "late"
+    assert engine.feedback(first, feedback_body(reward=1.0)).status == "late"
     known = bytes_of(engine)
     again = Engine(MemoryStore(shelf), clock=clock)  # after a crash
     assert bytes_of(again) == known
@@ -72,7 +72,7 @@ def test_late_feedback_swallows_no_silence_however_many_windows_are_over() -> No
     clock.now += 1000
     engine.begin()
     assert engine.sweep() == SWEPT
-    late = engine.run_in_savepoint(lambda: engine.feedback(made[-2], told(reward=1.0)))
+    late = engine.run_in_savepoint(lambda: engine.feedback(made[-2], feedback_body(reward=1.0)))
     engine.commit()
     assert (late.status, late.model_version) == ("late", SWEPT + 3)  # in the order of the windows
     assert types(engine).count("expired") == SWEPT + 3
@@ -83,7 +83,7 @@ def test_the_worth_of_silence_is_what_a_reward_is_worth() -> None:
     silent, spoken = engine_of(SILENT | {"default_reward": 0.25}, clock), engine_of({"loop": "choose"}, clock)
     for _ in range(5):
         silent.decide("banner", request(BANNERS))
-        spoken.feedback(spoken.decide("banner", request(BANNERS))["decision"], told(reward=0.25))
+        spoken.feedback(spoken.decide("banner", request(BANNERS))["decision"], feedback_body(reward=0.25))
         clock.now += 601
         silent.sweep_all()
     assert bytes_of(silent) == bytes_of(spoken)
@@ -98,11 +98,11 @@ def test_the_log_with_silence_is_sound(tmp_path: Path) -> None:
         if rng.random() < 0.3:
             engine.mark_shown(made)
         if rng.random() < 0.4:
-            engine.feedback(made, told(reward=rng.random()))
+            engine.feedback(made, feedback_body(reward=rng.random()))
         clock.now += 100
         engine.sweep_all()
         if rng.random() < 0.2:
-            engine.feedback(made, told(reward=0.5)) if engine.story(made).feedback is None else None
+            engine.feedback(made, feedback_body(reward=0.5)) if engine.story(made).feedback is None else None
     engine.close()
     with Inspection(tmp_path) as seen:
         found = audit_model(seen, seen.model("banner"))
@@ -116,7 +116,7 @@ def test_a_decision_counts_once_it_is_shown() -> None:
     ahead = [engine.decide("banner", request(BANNERS | {"activate": False}))["decision"] for _ in range(4)]
     assert engine.mark_shown(ahead[0]).status == "shown"
     assert engine.mark_shown(ahead[0]).status == "duplicate"
-    assert engine.feedback(ahead[1], told(reward=1.0)).status == "learnt"  # feedback implies that it was shown
+    assert engine.feedback(ahead[1], feedback_body(reward=1.0)).status == "learnt"  # feedback implies that it was shown
     assert engine.mark_shown(ahead[1]).status == "duplicate"
     clock.now += 601
     assert engine.mark_shown(ahead[2]).status == "late"
@@ -152,13 +152,13 @@ def test_rewards_in_the_app_s_own_range() -> None:
     own = engine_of({"loop": "choose", "reward_range": [-10, 30]}, clock)
     plain = engine_of({"loop": "choose"}, clock)
     for value in (-10.0, 30.0, 10.0):
-        own.feedback(own.decide("banner", request(BANNERS))["decision"], told(reward=value))
+        own.feedback(own.decide("banner", request(BANNERS))["decision"], feedback_body(reward=value))
         scaled = (value + 10.0) / 40.0
-        plain.feedback(plain.decide("banner", request(BANNERS))["decision"], told(reward=scaled))
+        plain.feedback(plain.decide("banner", request(BANNERS))["decision"], feedback_body(reward=scaled))
     assert bytes_of(own) == bytes_of(plain)
     assert own.describe("banner").quality.value == 10.0
     with pytest.raises(SmidgenError, match="reward is 31"):
-        own.feedback(own.decide("banner", request(BANNERS))["decision"], told(reward=31.0))
+        own.feedback(own.decide("banner", request(BANNERS))["decision"], feedback_body(reward=31.0))
 
 
 def test_shares_of_exploration() -> None:
@@ -176,7 +176,7 @@ def test_shares_of_exploration() -> None:
             if engine is none:
                 assert reply["propensity"] == 1.0
             assert min(shares.values()) >= {none: 0.0, some: 0.1, least: 0.25}[engine] - 1e-12
-            engine.feedback(reply["decision"], told(reward=float(reply["choice"] == "b")))
+            engine.feedback(reply["decision"], feedback_body(reward=float(reply["choice"] == "b")))
     with pytest.raises(SmidgenError) as caught:
         least.decide("banner", request({"candidates": [{"id": str(i)} for i in range(5)]}))
     assert caught.value.status == 422

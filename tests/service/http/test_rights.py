@@ -360,9 +360,9 @@ class TestImportedLogs:
             if place == "resolved":
                 first = {**created, "model": alone, "resolved": {**created["resolved"], "body": named}}
             elif place == "promoted":
-                told = {"settings": created["resolved"]["settings"], "model": named, "resolved": created["resolved"]}
+                reply = {"settings": created["resolved"]["settings"], "model": named, "resolved": created["resolved"]}
                 first = {**created, "model": alone}
-                rest = [{"seq": 2, "type": "promoted", "at": created["at"], "source": "x", **told}]
+                rest = [{"seq": 2, "type": "promoted", "at": created["at"], "source": "x", **reply}]
             answer = self.bring(world, [first, *rest], token, "fresh")
             assert (answer.status_code, answer.json()) == (403, LIMITED), (place, answer.text)
 
@@ -388,10 +388,10 @@ def test_a_partner_by_name_of_an_operator_gives_no_more_rights(world: World, kin
     ]
     for name, some in ((FOREIGN, calls[2:3]), ("rival", calls)):
         token, before = world.token(["admin"], name), world.events(FOREIGN)
-        for method, verb, told in some:
+        for method, verb, found in some:
             if verb == ":revive":
                 assert world.call("DELETE", f"/v1/models/{name}", headers=token).status_code == 200
-            answer = world.call(method, f"/v1/models/{name}{verb}", headers=token, **({"json": told} if told else {}))
+            answer = world.call(method, f"/v1/models/{name}{verb}", headers=token, **({"json": found} if found else {}))
             assert (answer.status_code, answer.json()) == (403, LIMITED), (name, verb)
         assert world.events(FOREIGN) == before
     assert world.call.post("/v1/models/rival:revive", None, headers=world.admin).status_code == 200
@@ -405,8 +405,8 @@ def test_lists_figures_and_bulk_calls_hold_only_the_own_model(world: World) -> N
     for _ in range(40):
         asked = {"candidates": [{"id": each, "features": {"kind": each}} for each in "abc"]}
         made = world.call.post("/v1/models/banner/decisions", asked, headers=world.admin).json()
-        told = {"better": made["choice"]}
-        world.call.post(f"/v1/decisions/{made['decision']}/feedback", told, headers=world.admin)
+        reply = {"better": made["choice"]}
+        world.call.post(f"/v1/decisions/{made['decision']}/feedback", reply, headers=world.admin)
     token = world.token(["decide", "read"], OWN)
     everything = world.call.get("/metrics", headers=world.admin).text
     assert 'smidgen_model_findings{model="banner"' in everything

@@ -170,9 +170,9 @@ class TestTokens:
         foreign = call.post("/v1/models/other/decisions", BODY).json()["decision"]
         for scope in ("feedback", "admin"):
             _, token = tokens(call).create([scope], "m", 0.0)
-            for told in ({"clicked": ["q"]}, {"clicked": ["nobody"]}, {"loss": 1.0}):
-                real = call.post(f"/v1/decisions/{foreign}/feedback", told, **bearing(token))
-                none = call.post(f"/v1/decisions/{'0' * 24}/feedback", told, **bearing(token))
+            for reply in ({"clicked": ["q"]}, {"clicked": ["nobody"]}, {"loss": 1.0}):
+                real = call.post(f"/v1/decisions/{foreign}/feedback", reply, **bearing(token))
+                none = call.post(f"/v1/decisions/{'0' * 24}/feedback", reply, **bearing(token))
                 assert code(real) == code(none) == (404, "unknown_decision")
                 assert real.text.replace(foreign, "") == none.text.replace("0" * 24, "")
             real = call.get(f"/v1/decisions/{foreign}", **bearing(token))
@@ -435,11 +435,11 @@ class TestQueue:
                 return list(await asyncio.gather(*asked))
 
             answers = call._run(many())
-            told = [answer for answer in answers if answer.status_code == 503]
+            listed = [answer for answer in answers if answer.status_code == 503]
             made = [answer.json()["decision"] for answer in answers if answer.status_code == 201]
-            assert len(told) + len(made) == 20
+            assert len(listed) + len(made) == 20
             assert len(made) == 6
-            for answer in told:
+            for answer in listed:
                 assert code(answer) == (503, "busy")
                 assert int(answer.headers["retry-after"]) >= 1
             log = [json.loads(line) for line in call.get("/v1/models/m/log").text.splitlines()]

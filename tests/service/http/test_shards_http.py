@@ -53,8 +53,8 @@ def test_how_it_is_made(call: Caller) -> None:
     assert call.put("/v1/models/shop%2F0", SHOP).status_code in (400, 404)
     assert [model["name"] for model in call.get("/v1/models").json()["models"]] == ["shop", "many"]
     assert call.get("/v1/models/shop/0").status_code == 404
-    told = call.get("/v1/models/shop").json()
-    assert (told["shards"], told["shard_versions"], told["model_version"]) == (4, [0, 0, 0, 0], 0)
+    reply = call.get("/v1/models/shop").json()
+    assert (reply["shards"], reply["shard_versions"], reply["model_version"]) == (4, [0, 0, 0, 0], 0)
 
 
 def test_the_former_name_is_refused_with_the_new_one(call: Caller) -> None:
@@ -95,8 +95,8 @@ def test_decisions_and_feedback(call: Caller) -> None:
     assert story["contributions_now"]["version"] == 3
     back = call.post(f"/v1/decisions/{batch[0]['decision']}:retract", None).json()
     assert back == {"model_version": 4, "shard": 3}
-    told = call.get("/v1/models/shop").json()
-    assert (told["shard_versions"], told["model_version"], told["decisions"]) == ([2, 2, 1, 4], 9, 13)
+    reply = call.get("/v1/models/shop").json()
+    assert (reply["shard_versions"], reply["model_version"], reply["decisions"]) == ([2, 2, 1, 4], 9, 13)
     assert call.post("/v1/models/shop/decisions", {"candidates": [{"id": "a"}]}).status_code == 422
 
 
@@ -149,9 +149,9 @@ def test_a_model_that_has_grown_is_spread(tmp_path: Path, more: dict[str, Any]) 
             made = call.post("/v1/models/small/decisions", asked).json()
             call.post(f"/v1/decisions/{made['decision']}/feedback", {"reward": i % 3 / 2})
         assert call.put("/v1/models/large", {**body, "shards": 4}).status_code == 201
-        told = call("POST", "/v1/models/large:import", content=call.get("/v1/models/small/log").content, headers=media)
-        assert told.status_code == 200, told.text
-        assert told.json()["shards"] == 4
+        reply = call("POST", "/v1/models/large:import", content=call.get("/v1/models/small/log").content, headers=media)
+        assert reply.status_code == 200, reply.text
+        assert reply.json()["shards"] == 4
         for key in KEYS:
             small, weights[key] = (
                 call.get(f"/v1/models/{name}/weights?key={key}").json()["weights"] for name in ("small", "large")
@@ -193,9 +193,9 @@ def test_what_people_see(call: Caller, clock: Clock) -> None:
         for key in KEYS:
             clock.now += 1.0
             learn(call, key, round_ % 2)
-    told = call.get("/ui/models.json").json()
-    assert [model["name"] for model in told["models"]] == ["shop"]
-    assert told["models"][0]["decisions"] == 80
+    reply = call.get("/ui/models.json").json()
+    assert [model["name"] for model in reply["models"]] == ["shop"]
+    assert reply["models"][0]["decisions"] == 80
     assert call.get("/ui/models/shop/keys.json").json()["keys"] == KEYS
     curve = call.get("/ui/models/shop/curve.json").json()
     assert sum(point["n"] for point in curve["points"]) == 80
@@ -242,9 +242,9 @@ def test_a_challenger_is_compared_over_all_shards(call: Caller) -> None:
     for _ in range(10):
         for key in KEYS:
             learn(call, key)
-    told = call.get("/v1/models/rival/compare").json()
-    assert sum(arm["of"] for arm in told["arms"].values()) == 100
-    assert min(arm["of"] for arm in told["arms"].values()) > 20
+    reply = call.get("/v1/models/rival/compare").json()
+    assert sum(arm["of"] for arm in reply["arms"].values()) == 100
+    assert min(arm["of"] for arm in reply["arms"].values()) > 20
     assert call.get("/v1/models/rival").json()["shards"] == 4
     promoted = call.post("/v1/models/rival:promote", None).json()
     assert promoted["model_version"] == call.get("/v1/models/shop").json()["model_version"]
@@ -264,8 +264,8 @@ def test_a_token_of_the_model_is_one_for_all_its_shards(call: Caller, tmp_path: 
 
 def test_a_flag_with_shards(call: Caller) -> None:
     for shard, key in OF.items():
-        told = call.post("/ofrep/v1/evaluate/flags/shop", {"context": {"targetingKey": key}}).json()
-        assert told["metadata"]["shard"] == shard
+        reply = call.post("/ofrep/v1/evaluate/flags/shop", {"context": {"targetingKey": key}}).json()
+        assert reply["metadata"]["shard"] == shard
     both = [call.post("/ofrep/v1/evaluate/flags", {"context": {"targetingKey": OF[2]}}) for _ in range(2)]
     assert both[0].json() == both[1].json()
 

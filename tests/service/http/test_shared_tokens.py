@@ -47,14 +47,14 @@ def direct(worker: Caller, target: str, body: Any) -> int:
     async def ask() -> int:
         import asyncio
 
-        told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         content = json.dumps(body).encode()
         head = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json"), (b"content-length", b"1")]
         taken = worker.app.state.direct.handle(
-            target.encode(), head, content, lambda status, *_: told.set_result(status)
+            target.encode(), head, content, lambda status, *_: found.set_result(status)
         )
         assert taken
-        return await told
+        return await found
 
     return int(worker._run(ask()))
 
@@ -92,8 +92,8 @@ def test_many_reactions_at_once(worker: Caller, postgres: str) -> None:
     _, shown = token_of(postgres, "feedback")
     several = {"feedback": [{"decision": id, "correct": True} for id in ids]}
     assert worker.post("/v1/feedback:batch", several).status_code == 401
-    told = worker.post("/v1/feedback:batch", several, headers=shown).json()["results"]
-    assert [each["status"] for each in told] == ["learnt"] * 3
+    reply = worker.post("/v1/feedback:batch", several, headers=shown).json()["results"]
+    assert [each["status"] for each in reply] == ["learnt"] * 3
 
 
 def test_a_token_of_another_model_that_is_shown_before_it_is_known(worker: Caller, postgres: str) -> None:

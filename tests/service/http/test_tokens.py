@@ -207,23 +207,23 @@ class TestOverHttp:
         body = {"scopes": ["read", "decide"], "name": "Web shop", "model": "m", "expires": "1h"}
         made = call.post("/v1/tokens", body, headers=admin)
         assert made.status_code == 201
-        told = made.json()
-        secret = told.pop("token")
+        reply = made.json()
+        secret = reply.pop("token")
         assert secret.startswith("smidgen_")
-        assert (told["name"], told["scopes"], told["model"]) == ("Web shop", ["decide", "read"], "m")
-        assert (told["created_at"], told["expires_at"]) == (stamp(clock.now), stamp(clock.now + 3600.0))
-        assert told["last_used_at"] is told["revoked_at"] is None
+        assert (reply["name"], reply["scopes"], reply["model"]) == ("Web shop", ["decide", "read"], "m")
+        assert (reply["created_at"], reply["expires_at"]) == (stamp(clock.now), stamp(clock.now + 3600.0))
+        assert reply["last_used_at"] is reply["revoked_at"] is None
         listed = call.get("/v1/tokens", headers=admin)
-        assert listed.json()["tokens"][-1] == told
+        assert listed.json()["tokens"][-1] == reply
         assert secret not in listed.text
         assert hashlib.sha256(secret.encode()).hexdigest() not in listed.text
         own = {"authorization": f"Bearer {secret}"}
         assert call.get("/v1/models", headers=own).status_code == 200
         assert call.get("/v1/tokens", headers=own).status_code == 403
-        ended = call("DELETE", f"/v1/tokens/{told['id']}", headers=admin)
-        assert ended.json() == told | {"revoked_at": stamp(clock.now)}
+        ended = call("DELETE", f"/v1/tokens/{reply['id']}", headers=admin)
+        assert ended.json() == reply | {"revoked_at": stamp(clock.now)}
         assert call.get("/v1/models", headers=own).status_code == 401
-        again = call("DELETE", f"/v1/tokens/{told['id']}", headers=admin)
+        again = call("DELETE", f"/v1/tokens/{reply['id']}", headers=admin)
         assert (again.status_code, again.json()["error"]["code"]) == (404, "unknown")
 
     def test_one_that_has_expired_is_401(self, call: Caller, clock: Clock, admin: dict[str, str]) -> None:
@@ -278,8 +278,8 @@ class TestOverHttp:
         own = {"authorization": f"Bearer {secret}"}
 
         def seen() -> str | None:
-            (told,) = call.get("/v1/tokens", headers=own).json()["tokens"]
-            return None if told["last_used_at"] is None else str(told["last_used_at"])
+            (reply,) = call.get("/v1/tokens", headers=own).json()["tokens"]
+            return None if reply["last_used_at"] is None else str(reply["last_used_at"])
 
         with Caller(tmp_path, clock=clock) as call:
             first, until = stamp(clock.now), time.monotonic() + 20.0

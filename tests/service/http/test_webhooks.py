@@ -66,18 +66,18 @@ def finding(code: Any = "no_exploration", severity: Any = "warning") -> Finding:
     return Finding(code=code, severity=severity, message="m", hint="h", figures={"n": 1})
 
 
-def told(messages: list[Message]) -> list[tuple[str, str]]:
+def subjects(messages: list[Message]) -> list[tuple[str, str]]:
     events = [json.loads(message.body) for message in messages]
     return [(event["type"], event["data"].get("code") or event["data"]["verdict"]) for event in events]
 
 
 def test_only_changes_are_news() -> None:
     watcher = Watcher("https://smidgen.example.org")
-    assert told(watcher.findings("m", [finding()], 0.0)) == [("smidgen.finding.opened", "no_exploration")]
+    assert subjects(watcher.findings("m", [finding()], 0.0)) == [("smidgen.finding.opened", "no_exploration")]
     assert watcher.findings("m", [finding()], 1.0) == []
     (worse,) = watcher.findings("m", [finding(severity="problem")], 2.0)
     assert json.loads(worse.body)["data"]["severity"] == "problem"
-    assert told(watcher.findings("m", [], 3.0)) == [("smidgen.finding.closed", "no_exploration")]
+    assert subjects(watcher.findings("m", [], 3.0)) == [("smidgen.finding.closed", "no_exploration")]
     (again,) = watcher.findings("m", [finding()], 4.0)
     event = json.loads(again.body)
     assert event["specversion"] == "1.0"
@@ -85,9 +85,9 @@ def test_only_changes_are_news() -> None:
     assert event["source"] == "https://smidgen.example.org"
     assert event["id"] == again.id != worse.id
     assert watcher.verdict("m", "worth", "not yet", None, 5.0) == []
-    assert told(watcher.verdict("m", "worth", "better", None, 6.0)) == [("smidgen.verdict.changed", "better")]
+    assert subjects(watcher.verdict("m", "worth", "better", None, 6.0)) == [("smidgen.verdict.changed", "better")]
     assert watcher.verdict("m", "worth", "better", None, 7.0) == []
-    assert told(watcher.verdict("m", "worth", "not yet", None, 8.0)) == [("smidgen.verdict.changed", "not yet")]
+    assert subjects(watcher.verdict("m", "worth", "not yet", None, 8.0)) == [("smidgen.verdict.changed", "not yet")]
     watcher.forget(set())
     assert len(watcher.findings("m", [finding()], 9.0)) == 1
 

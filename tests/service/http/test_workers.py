@@ -72,10 +72,10 @@ def test_what_one_worker_does_the_other_knows_at_once(lines: list[Line]) -> None
         assert second("PUT", f"/v1/models/m{i}", LABELS).status == 200
         id = made(second, f"m{i}", id="mine")
         assert made(first, f"m{i}", id="mine") == id
-        told = first("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
-        assert (told.status, told.body) == (200, {"status": "learnt", "model_version": 1})
-        told = second("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
-        assert (told.status, told.body) == (200, {"status": "duplicate", "model_version": 1})
+        reply = first("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
+        assert (reply.status, reply.body) == (200, {"status": "learnt", "model_version": 1})
+        reply = second("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
+        assert (reply.status, reply.body) == (200, {"status": "duplicate", "model_version": 1})
         assert second("POST", f"/v1/decisions/{id}/feedback", {"correct": False}).status == 409
         assert second("GET", f"/v1/decisions/{id}").body["learnt_version"] == 1
         made(second, f"m{i}")
@@ -159,10 +159,10 @@ def test_shards_outlive_a_worker(cluster: Cluster) -> None:
             kill(fleet.workers()[0])
             load.more(60, 60)
         deadline = time.monotonic() + 30
-        while (told := fleet.line()("GET", "/v1/models/spread")).status != 200 and time.monotonic() < deadline:
+        while (reply := fleet.line()("GET", "/v1/models/spread")).status != 200 and time.monotonic() < deadline:
             time.sleep(0.1)
-        assert told.body["model_version"] == sum(told.body["shard_versions"]) >= load.acknowledged()
-        assert min(told.body["shard_versions"]) > 0
+        assert reply.body["model_version"] == sum(reply.body["shard_versions"]) >= load.acknowledged()
+        assert min(reply.body["shard_versions"]) > 0
     sound(store, load)
 
 
@@ -186,8 +186,8 @@ def test_silence_needs_no_owner(cluster: Cluster) -> None:
     body = {"loop": "choose", "default_reward": 0.0, "window_s": 0.5}
 
     def made(line: Line) -> str:
-        told = line("POST", "/v1/models/quiet/decisions", {"candidates": [{"id": "a"}, {"id": "b"}]})
-        return str(told.body["decision"])
+        reply = line("POST", "/v1/models/quiet/decisions", {"candidates": [{"id": "a"}, {"id": "b"}]})
+        return str(reply.body["decision"])
 
     with Fleet(store, 2) as fleet:
         lines = fleet.lines()
@@ -218,9 +218,9 @@ def _haunt(cluster: Cluster, store: str) -> None:
 def test_everybody_says_who_he_is(fleet: Fleet, lines: list[Line]) -> None:
     assert [line("GET", "/readyz").body["worker"] for line in lines] == [0, 1]
     time.sleep(0.6)
-    told = lines[1]("GET", "/ui/models.json").body["workers"]
-    assert (told["worker"], told["of"], [each["worker"] for each in told["workers"]]) == (1, 2, [0, 1])
-    assert set(told["owners"].values()) <= {each["name"] for each in told["workers"]}
+    reply = lines[1]("GET", "/ui/models.json").body["workers"]
+    assert (reply["worker"], reply["of"], [each["worker"] for each in reply["workers"]]) == (1, 2, [0, 1])
+    assert set(reply["owners"].values()) <= {each["name"] for each in reply["workers"]}
     text = lines[0]("GET", "/metrics").body
     for worker in (0, 1):
         assert f'smidgen_commits_total{{worker="{worker}"}}' in text
@@ -263,19 +263,19 @@ def test_curves_and_what_if_over_a_log_that_all_write(fleet: Fleet, lines: list[
     assert version == len(load.learnt)
 
     def curves(*asked: Line) -> list[Any]:
-        told = [line("GET", "/ui/models/asked/curve.json").body for line in asked]
-        assert all(curve["complete"] for curve in told)
-        return told
+        reply = [line("GET", "/ui/models/asked/curve.json").body for line in asked]
+        assert all(curve["complete"] for curve in reply)
+        return reply
 
     before = curves(lines[0])[0]["points"]  # the other one looks at it for the first time when it is not the same
     assert before[-1]["to"] == version
     first = min(load.learnt, key=lambda id: load.learnt[id])
     assert lines[1]("POST", f"/v1/decisions/{first}:retract").status == 200
-    told = curves(*lines)
-    assert told[0] == told[1]
+    found = curves(*lines)
+    assert found[0] == found[1]
     assert lines[0]("POST", "/v1/models/asked:rollback", {"version": 5}).status == 200
-    told = curves(*lines)
-    assert told[0] == told[1]
+    found = curves(*lines)
+    assert found[0] == found[1]
     file = tmp_path / "asked.ndjson"
     file.write_text(lines[0]("GET", "/v1/models/asked/log?limit=100000").body)
     assert _replayed("asked", "--store", fleet.store) == _replayed(str(file))
@@ -285,7 +285,7 @@ def _replayed(*arguments: str) -> Any:
     command = [sys.executable, "-m", "smidgen", "replay", *arguments, "--learner", "Confidit", "--json", "--jobs", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **ENVIRONMENT})
     assert done.returncode == 0, done.stderr
-    return {name: told for name, told in json.loads(done.stdout).items() if name != "log"}
+    return {name: text for name, text in json.loads(done.stdout).items() if name != "log"}
 
 
 def test_tokens_are_seen_and_their_ends_too(cluster: Cluster) -> None:

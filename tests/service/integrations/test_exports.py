@@ -194,9 +194,9 @@ class TestDsjsonIn:
     def test_teaches_once(self, call: Caller) -> None:
         rng = np.random.default_rng(0)
         lines = [self.event(int(a), -float(a == 2)) for a in rng.integers(1, 3, 200)]
-        told = self.send(call, *lines, self.event(1, 0, _skipLearn=True), {"RewardValue": 1})
-        assert (told.status_code, told.json()["taught"], told.json()["passed_over"]) == (200, 200, 2)
-        assert told.json()["model_version"] == 1
+        reply = self.send(call, *lines, self.event(1, 0, _skipLearn=True), {"RewardValue": 1})
+        assert (reply.status_code, reply.json()["taught"], reply.json()["passed_over"]) == (200, 200, 2)
+        assert reply.json()["model_version"] == 1
         again = self.send(call, *lines, self.event(1, 0, _skipLearn=True), {"RewardValue": 1})
         assert again.json()["model_version"] == 1
         weights = {each["name"]: each["weight"] for each in call.get("/v1/models/banner/weights").json()["weights"]}
@@ -218,16 +218,16 @@ class TestDsjsonIn:
         ],
     )
     def test_bad_lines_are_refused_and_nothing_is_taught(self, call: Caller, line: Any) -> None:
-        told = self.send(call, self.event(1, -1.0), line)
-        assert told.status_code == 422
-        assert "line 2" in told.json()["error"]["message"] or "examples[1]" in told.json()["error"]["message"]
+        reply = self.send(call, self.event(1, -1.0), line)
+        assert reply.status_code == 422
+        assert "line 2" in reply.json()["error"]["message"] or "examples[1]" in reply.json()["error"]["message"]
         assert call.get("/v1/models/banner").json()["model_version"] == 0
 
     def test_goes_round(self, data: Path, tmp_path: Path, call: Caller) -> None:
         export(data, "banner", "dsjson", tmp_path / "log.dsjson")
         content = (tmp_path / "log.dsjson").read_bytes()
-        told = call("POST", "/v1/models/banner:import", content=content, headers=dict(self.HEADERS))
-        assert (told.status_code, told.json()["taught"]) == (200, 6)
+        reply = call("POST", "/v1/models/banner:import", content=content, headers=dict(self.HEADERS))
+        assert (reply.status_code, reply.json()["taught"]) == (200, 6)
 
     def test_needs_a_model(self, call: Caller) -> None:
         assert call("POST", "/v1/models/none:import", content=b"{}", headers=dict(self.HEADERS)).status_code == 404

@@ -43,10 +43,10 @@ def test_its_own_provider_evaluates(tmp_path: Path) -> None:
         api.set_provider(theirs)
         try:
             flags, ann = api.get_client(), EvaluationContext("ann", {"device": "ios", "visits": 3, "tags": ["a", "b"]})
-            told = flags.get_string_details("button", "grey", ann)
-            assert told.value in ("teal", "red")
-            assert (told.variant, told.reason) == (told.value, "SPLIT")
-            assert ours.learn(told.flag_metadata["decision"], reward=1.0).status == "learnt"
+            found = flags.get_string_details("button", "grey", ann)
+            assert found.value in ("teal", "red")
+            assert (found.variant, found.reason) == (found.value, "SPLIT")
+            assert ours.learn(found.flag_metadata["decision"], reward=1.0).status == "learnt"
             assert flags.get_boolean_value("beta", None, ann) in (True, False)
             assert flags.get_integer_value("size", 0, ann) in (12, 16)
             missing = flags.get_boolean_details("beta", False)
@@ -60,14 +60,14 @@ def test_its_own_provider_evaluates(tmp_path: Path) -> None:
 
 class TestOneFlag:
     def test_is_a_decision_that_counts_once_it_is_rewarded(self, call: Caller) -> None:
-        told = call.post(f"{FLAGS}/button", {"context": {"targetingKey": "ann", "device": "ios"}}).json()
-        assert told.keys() == {"key", "value", "variant", "reason", "metadata"}
-        assert 0.0 < told["metadata"]["propensity"] <= 1.0
-        decision = told["metadata"]["decision"]
-        assert call.get(f"/v1/decisions/{decision}").json()["shown"]["choice"] == told["value"]
+        reply = call.post(f"{FLAGS}/button", {"context": {"targetingKey": "ann", "device": "ios"}}).json()
+        assert reply.keys() == {"key", "value", "variant", "reason", "metadata"}
+        assert 0.0 < reply["metadata"]["propensity"] <= 1.0
+        decision = reply["metadata"]["decision"]
+        assert call.get(f"/v1/decisions/{decision}").json()["shown"]["choice"] == reply["value"]
         assert call.post(f"/v1/decisions/{decision}/feedback", {"reward": 1}).json()["status"] == "learnt"
         names = {each["name"] for each in call.get("/v1/models/button/weights").json()["weights"]}
-        assert f"id={told['value']}" in names
+        assert f"id={reply['value']}" in names
         assert not any("targetingKey" in name for name in names)
 
     @pytest.mark.parametrize("body", [{}, {"context": {}}, {"context": {"a": [1, {"b": 2}], "c": None}}, {"other": 1}])

@@ -41,12 +41,12 @@ def test_its_own_client_closes_the_loop(tmp_path: Path) -> None:
             event_id="e1",
             defer_activation=True,
         )
-        told = client.rank(asked)
-        assert told.event_id == "e1"
-        assert told.reward_action_id in ("pasta", "ice")
-        assert {each.id for each in told.ranking} == {"pasta", "ice", "juice"}
-        assert sum(each.probability for each in told.ranking) == pytest.approx(1.0)
-        assert client.rank(asked).reward_action_id == told.reward_action_id
+        reply = client.rank(asked)
+        assert reply.event_id == "e1"
+        assert reply.reward_action_id in ("pasta", "ice")
+        assert {each.id for each in reply.ranking} == {"pasta", "ice", "juice"}
+        assert sum(each.probability for each in reply.ranking) == pytest.approx(1.0)
+        assert client.rank(asked).reward_action_id == reply.reward_action_id
         client.events.activate("e1")
         client.events.reward("e1", 0.75)
         with pytest.raises(models.ErrorResponseException) as refused:
@@ -59,20 +59,20 @@ def test_its_own_client_closes_the_loop(tmp_path: Path) -> None:
 
 class TestRank:
     def test_the_model_is_made_on_the_first_call(self, call: Caller) -> None:
-        told = call.post(RANK, {"actions": ACTIONS, "somethingNew": 1})
-        assert told.status_code == 201
-        assert told.json()["eventId"]
+        reply = call.post(RANK, {"actions": ACTIONS, "somethingNew": 1})
+        assert reply.status_code == 201
+        assert reply.json()["eventId"]
         model = call.get("/v1/models/personalizer").json()
         assert (model["loop"], model["reward_range"], model["default_reward"]) == ("choose", [-1.0, 1.0], 0.0)
         assert model["window_s"] == 600.0
 
     def test_the_chosen_is_first_and_what_is_left_out_keeps_its_place(self, call: Caller) -> None:
         for number in range(20):
-            told = call.post(
+            reply = call.post(
                 RANK, {"actions": ACTIONS, "eventId": f"e{number}", "excludedActions": ["ice", "x"]}
             ).json()
-            assert told["ranking"][1] == {"id": "ice", "probability": 0.0}
-            assert told["ranking"][0]["id"] == told["rewardActionId"]
+            assert reply["ranking"][1] == {"id": "ice", "probability": 0.0}
+            assert reply["ranking"][0]["id"] == reply["rewardActionId"]
 
     def test_the_same_event_is_the_same_decision_and_another_body_a_refusal(self, call: Caller) -> None:
         body = {"actions": ACTIONS, "eventId": "e" * 256}
@@ -94,9 +94,9 @@ class TestRank:
         ],
     )
     def test_bad_requests_are_refused_in_its_shape(self, call: Caller, body: Any) -> None:
-        told = call.post(RANK, body)
-        assert told.status_code == 400
-        assert told.json()["error"].keys() == {"code", "message"}
+        reply = call.post(RANK, body)
+        assert reply.status_code == 400
+        assert reply.json()["error"].keys() == {"code", "message"}
 
 
 class TestReward:
@@ -118,8 +118,8 @@ class TestReward:
 
     def test_unknown_events(self, call: Caller) -> None:
         for path in ("reward", "activate"):
-            told = call.post(f"/personalizer/v1.0/events/nobody/{path}", {"value": 1})
-            assert (told.status_code, told.json()["error"]["code"]) == (404, "ResourceNotFound")
+            reply = call.post(f"/personalizer/v1.0/events/nobody/{path}", {"value": 1})
+            assert (reply.status_code, reply.json()["error"]["code"]) == (404, "ResourceNotFound")
 
 
 def test_its_key_is_the_token_and_the_model_the_tokens(call: Caller, tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_its_key_is_the_token_and_the_model_the_tokens(call: Caller, tmp_path: P
     assert call.post(RANK, {"actions": ACTIONS}, headers={"Ocp-Apim-Subscription-Key": admin}).status_code == 201
     assert call.post(RANK, body, headers=key).status_code == 201
     assert "mine" in engine.models
-    told = call.post("/personalizer/v1.0/events/e/reward", {"value": 1}, headers=key)
-    assert (told.status_code, told.json()["error"]["code"]) == (403, "Forbidden")
+    reply = call.post("/personalizer/v1.0/events/e/reward", {"value": 1}, headers=key)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (403, "Forbidden")
     assert call.get("/personalizer/v1.0/status", headers=key).json()["model"] == "mine"
 
 
@@ -148,17 +148,17 @@ def test_another_model_is_named_by_an_option(tmp_path: Path) -> None:
 
 def test_a_model_that_hears_no_rewards_is_not_for_this(call: Caller) -> None:
     call.put("/v1/models/personalizer", {"loop": "rank"})
-    told = call.post(RANK, {"actions": ACTIONS})
-    assert (told.status_code, told.json()["error"]["code"]) == (400, "BadRequest")
-    assert "does not choose by rewards" in told.json()["error"]["message"]
+    reply = call.post(RANK, {"actions": ACTIONS})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (400, "BadRequest")
+    assert "does not choose by rewards" in reply.json()["error"]["message"]
 
 
 def test_an_apprentice_answers_with_the_first_action_and_is_taught_it(tmp_path: Path) -> None:
     with Caller(tmp_path, apprentice=True) as call:
         for number in range(30):
             out = ["pasta"] if number % 2 else []
-            told = call.post(RANK, {"actions": ACTIONS, "eventId": f"e{number}", "excludedActions": out}).json()
-            assert told["rewardActionId"] == ("ice" if out else "pasta")
+            reply = call.post(RANK, {"actions": ACTIONS, "eventId": f"e{number}", "excludedActions": out}).json()
+            assert reply["rewardActionId"] == ("ice" if out else "pasta")
         model = call.get("/v1/models/personalizer").json()
         assert model["agreement"]["of"] == 30
         assert model["agreement"]["value"] > 0.5

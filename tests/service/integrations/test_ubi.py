@@ -67,9 +67,9 @@ def test_clicks_of_a_page_are_one_feedback(call: Caller) -> None:
         event(silent, action="on_search"),
         {"action_name": "page_exit", "query_id": one, "timestamp": "2025-02-18T20:21:00Z"},
     ]
-    told = call.post("/v1/ubi", sent)
-    assert told.status_code == 200
-    assert told.json() == {
+    reply = call.post("/v1/ubi", sent)
+    assert reply.status_code == 200
+    assert reply.json() == {
         "results": [
             {"decision": one, "clicked": ["B013UFPODY", 17], "status": "learnt", "model_version": 1},
             {"decision": two, "clicked": [17], "status": "learnt", "model_version": 2},
@@ -95,18 +95,18 @@ def test_every_form_of_a_body(call: Caller, form: str) -> None:
     body: Any = {"one": one, "list": [one], "held": {"events": [one]}, "lines": None}[form]
     if form == "lines":
         content = f"{json.dumps(one)}\n{json.dumps(event(None))}\n"
-        told = call("POST", "/v1/ubi", content=content, headers={"content-type": "application/x-ndjson"})
+        reply = call("POST", "/v1/ubi", content=content, headers={"content-type": "application/x-ndjson"})
     else:
-        told = call.post("/v1/ubi", body)
-    assert [each["status"] for each in told.json()["results"]] == ["learnt"]
+        reply = call.post("/v1/ubi", body)
+    assert [each["status"] for each in reply.json()["results"]] == ["learnt"]
 
 
 def test_what_is_not_ours_is_counted_and_no_fault(call: Caller) -> None:
     call.put("/v1/models/banner", {"loop": "choose", "features": ["match", "fresh"]})
     decision, choice = asked(call), asked(call, "banner")
     sent = [event("00112233-4455-6677-8899-aabbccddeeff"), event(choice), event(decision, "gone"), event(None)]
-    told = call.post("/v1/ubi", sent).json()
-    assert told == {"results": [], "passed_over": 1, "unknown": 2, "elsewhere": 1}
+    reply = call.post("/v1/ubi", sent).json()
+    assert reply == {"results": [], "passed_over": 1, "unknown": 2, "elsewhere": 1}
     watched = call.post("/v1/ubi?actions=dwell,like", [event(decision, action="like"), event(decision, 17)]).json()
     assert watched["results"][0]["clicked"] == ["B013UFPODY"]
     assert watched["passed_over"] == 1
@@ -129,8 +129,8 @@ def test_what_is_not_ours_is_counted_and_no_fault(call: Caller) -> None:
     ],
 )
 def test_bodies_that_are_none(call: Caller, content: str, status: int) -> None:
-    told = call("POST", "/v1/ubi", content=content, headers={"content-type": "application/json"})
-    assert told.status_code == status, told.text
+    reply = call("POST", "/v1/ubi", content=content, headers={"content-type": "application/json"})
+    assert reply.status_code == status, reply.text
     assert call("POST", "/v1/ubi", content="[]", headers={"content-type": "text/plain"}).status_code == 415
 
 
@@ -144,8 +144,8 @@ def test_late_clicks_and_foreign_models(tmp_path: Path) -> None:
         assert call.post("/v1/ubi", event(decision)).json()["results"][0]["status"] == "late"
         _, token = Mint(tmp_path / "data").create(["feedback"], "search", 1.0)
         headers = {"authorization": f"Bearer {token}"}
-        told = call.post("/v1/ubi", event(foreign), headers=headers).json()
-        assert (told["results"], told["unknown"]) == ([], 1)
+        reply = call.post("/v1/ubi", event(foreign), headers=headers).json()
+        assert (reply["results"], reply["unknown"]) == ([], 1)
         assert call.post("/v1/ubi", event(foreign)).status_code == 401
 
 
@@ -153,8 +153,8 @@ def test_the_clients_have_it(tmp_path: Path) -> None:
     with Live(tmp_path / "data") as service, smidgen.Client(service.url) as client:
         model = client.create("search", loop="rank", features=["match", "fresh"])
         answer = model.decide({"a": [1.0, 0.0], "b": [0.0, 1.0]})
-        told = client.ubi([event(answer.id, "b", "like")], actions=["like"])
-        assert told["results"][0]["status"] == "learnt"
+        reply = client.ubi([event(answer.id, "b", "like")], actions=["like"])
+        assert reply["results"][0]["status"] == "learnt"
 
         async def again() -> Any:
             async with smidgen.AsyncClient(service.url) as other:

@@ -17,5 +17,5 @@ SECONDS = st.floats(-1e9, 1e11)
 @example(-0.25)
 @example(1_795_000_000.9999999)
 def test_a_time_is_told_as_the_library_tells_it(seconds: float) -> None:
-    told = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    assert stamp(seconds) == told.replace("+00:00", "Z")
+    found = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    assert stamp(seconds) == found.replace("+00:00", "Z")

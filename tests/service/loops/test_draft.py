@@ -41,10 +41,10 @@ def taught(call: Caller, name: str = "replies", key: str | None = None, rounds: 
         body = {"drafts": drafts(day, secret)} | ({} if key is None else {"key": key})
         decision = call.post(f"/v1/models/{name}/decisions", body)
         assert decision.status_code == 201, decision.text
-        told = call.post(
+        reply = call.post(
             f"/v1/decisions/{decision.json()['decision']}/feedback", {"edited": f"It will be ready on {day} {secret}."}
         )
-        assert told.json()["status"] == "learnt", told.text
+        assert reply.json()["status"] == "learnt", reply.text
         made.append(decision.json())
     return made
 
@@ -52,8 +52,8 @@ def taught(call: Caller, name: str = "replies", key: str | None = None, rounds: 
 def test_a_model_without_a_learner_has_the_recommended_one(call: Caller) -> None:
     made = call.put("/v1/models/replies", {"loop": "draft"})
     assert made.status_code == 201, made.text
-    told = made.json()
-    assert (told["learner"], told["feedback"], told["keep_texts"]) == ("SoftPreferencePerceptron", "edit", True)
+    reply = made.json()
+    assert (reply["learner"], reply["feedback"], reply["keep_texts"]) == ("SoftPreferencePerceptron", "edit", True)
     assert call.put("/v1/models/replies", {"loop": "draft"}).status_code == 200
 
 
@@ -62,9 +62,9 @@ def test_drafts_come_in_the_users_style(call: Caller) -> None:
     first, *_, last = taught(call)
     assert (first["choice"], last["choice"]) == ("warm", 7)
     assert list(last)[-1] == "choice"
-    told = call.get("/v1/models/replies").json()
-    assert told["quality"]["measure"] == "left unchanged"
-    assert told["quality"]["value"] == 0.75
+    reply = call.get("/v1/models/replies").json()
+    assert reply["quality"]["measure"] == "left unchanged"
+    assert reply["quality"]["value"] == 0.75
 
 
 def test_what_people_like_is_said_in_words(call: Caller) -> None:
@@ -73,11 +73,11 @@ def test_what_people_like_is_said_in_words(call: Caller) -> None:
         asked = call.post("/v1/models/replies/decisions", {"drafts": drafts(day)[:1], "key": "ann"}).json()
         call.post(f"/v1/decisions/{asked['decision']}/feedback", {"edited": f"It will be ready on {day}."})
     call.post("/v1/models/replies/decisions", {"drafts": drafts("Monday"), "key": "bob"})
-    told = call.get("/v1/models/replies/taste?key=ann").json()
-    assert told.keys() == {"taste", "traits"}
-    assert told["taste"][0].startswith("shorter: 0.4 of the length")
-    assert {"no exclamation marks", "starts with the answer", "no sign-off"} <= set(told["taste"])
-    assert {"name": "exclamation marks", "shown": 2.0, "wanted": 0.0, "edits": 3} in told["traits"]
+    reply = call.get("/v1/models/replies/taste?key=ann").json()
+    assert reply.keys() == {"taste", "traits"}
+    assert reply["taste"][0].startswith("shorter: 0.4 of the length")
+    assert {"no exclamation marks", "starts with the answer", "no sign-off"} <= set(reply["taste"])
+    assert {"name": "exclamation marks", "shown": 2.0, "wanted": 0.0, "edits": 3} in reply["traits"]
     assert call.get("/v1/models/replies/taste?key=bob").json() == {"taste": [], "traits": []}
     assert call.get("/v1/models/replies/taste").status_code == 422
     assert call.get("/v1/models/replies/taste?key=zoe").status_code == 404
@@ -90,8 +90,8 @@ def test_the_log_gives_the_weights_again(tmp_path: Path, keeps: bool) -> None:
         taught(call)
         before = call.get("/v1/models/replies/weights?limit=5").json()
         story = call.get(f"/v1/decisions/{taught(call, rounds=1)[0]['decision']}").json()
-    told = {"edited": f"It will be ready on Monday {SECRETS[0]}."} if keeps else {"unchanged": True}
-    assert story["feedback"] == told
+    fields = {"edited": f"It will be ready on Monday {SECRETS[0]}."} if keeps else {"unchanged": True}
+    assert story["feedback"] == fields
     assert story["contributions"]["items"]
     assert {each["name"] for each in before["weights"]} & {"greeting", "sign-off", "opening", "exclamation marks"}
     with Inspection(tmp_path) as seen:
@@ -122,8 +122,8 @@ def test_what_is_not_kept_teaches_the_same(call: Caller) -> None:
     for name, keeps in (("kept", True), ("sealed", False)):
         call.put(f"/v1/models/{name}", {"loop": "draft", "keep_texts": keeps})
         taught(call, name)
-    told = [call.get(f"/v1/models/{name}/weights?limit=3000").json()["weights"] for name in ("kept", "sealed")]
-    assert told[0] == told[1]
+    reply = [call.get(f"/v1/models/{name}/weights?limit=3000").json()["weights"] for name in ("kept", "sealed")]
+    assert reply[0] == reply[1]
     tastes = [call.get(f"/v1/models/{name}/taste").json() for name in ("kept", "sealed")]
     assert tastes[0] == tastes[1]
 

@@ -12,7 +12,7 @@ import pytest
 
 import smidgen
 from service.asgi import Caller
-from service.bodies import engine_with, model, request, told
+from service.bodies import engine_with, feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen import knobs
 from smidgen.client import wire
@@ -85,10 +85,10 @@ def test_stories_speak_of_the_knobs(call: Caller) -> None:
     story = call.get(f"/v1/decisions/{answer['decision']}").json()
     assert story["shown"]["knobs"] == answer["knobs"]
     lines = call.get(f"/ui/decisions/{answer['decision']}/story.json").json()["lines"]
-    told = f"threads {answer['knobs']['threads']}"
-    assert any(told in line["text"] for line in lines)
-    assert told in call.get(f"/ui/decisions/{answer['decision']}/answers.json").json()["text"]
-    assert told in str(call.get("/ui/models/pool/recent.json").json())
+    text = f"threads {answer['knobs']['threads']}"
+    assert any(text in line["text"] for line in lines)
+    assert text in call.get(f"/ui/decisions/{answer['decision']}/answers.json").json()["text"]
+    assert text in str(call.get("/ui/models/pool/recent.json").json())
 
 
 def test_the_learner_is_the_recommended_one(call: Caller) -> None:
@@ -192,7 +192,7 @@ def test_it_comes_back_from_the_log_and_from_elsewhere(tmp_path: Path) -> None:
     engine.create("pool", model(MODEL))
     for _ in range(30):
         answer = engine.decide("pool", request({}))
-        engine.feedback(answer["decision"], told(loss=cost(answer["knobs"])), None)
+        engine.feedback(answer["decision"], feedback_body(loss=cost(answer["knobs"])), None)
     learner = engine.learners.get(engine.models["pool"], None).learner
     again = Engine(MemoryStore(shelf))
     assert again.learners.get(again.models["pool"], None).learner.to_bytes() == learner.to_bytes()
@@ -215,7 +215,7 @@ def test_the_log_is_whole(tmp_path: Path) -> None:
     engine.create("pool", model({**MODEL, "keyed": True}))
     for i in range(12):
         answer = engine.decide("pool", request({"key": f"user{i % 2}"}))
-        engine.feedback(answer["decision"], told(loss=cost(answer["knobs"])), None)
+        engine.feedback(answer["decision"], feedback_body(loss=cost(answer["knobs"])), None)
     engine.close()
     with Inspection(tmp_path) as seen:
         assert audit_model(seen, seen.models()[0]).problems == []

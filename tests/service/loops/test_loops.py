@@ -17,7 +17,7 @@ from smidgen.learners import Feedback, learners
 from smidgen.service.engine.blueprint import learners_for
 from smidgen.service.engine.registry import describe_loops
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import DecisionBody, FeedbackBody
+from smidgen.service.schemas import COMMON_FEEDBACK, DecisionBody, FeedbackBody
 
 NAMES = [*loops, "bid"]
 HEAD = ["decision", "model", "model_version", "explored", "propensity", "expires_at"]
@@ -31,28 +31,28 @@ def call(tmp_path: Path) -> Iterator[Caller]:
 
 def example(call: Caller, name: str) -> tuple[dict[str, Any], Any]:
     """The loop's own example, played to its decision."""
-    told = call.get("/ui/loops.json").json()[name]
-    calls = told["example"]
+    reply = call.get("/ui/loops.json").json()[name]
+    calls = reply["example"]
     assert call.put(f"/v1/models/{calls['name']}", calls["model"]).status_code == 201
     made = call.post(f"/v1/models/{calls['name']}/decisions", calls["request"])
     assert made.status_code == 201, made.text
-    return told, made.json()
+    return reply, made.json()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_example_works_and_its_answer_has_the_fields_that_it_says(call: Caller, name: str) -> None:
-    told, made = example(call, name)
+    reply, made = example(call, name)
     assert list(made)[: len(HEAD)] == HEAD
     fields = list(made)[len(HEAD) :]
-    assert fields[0] == told["answer"][0]
-    assert set(fields) <= set(told["answer"])
+    assert fields[0] == reply["answer"][0]
+    assert set(fields) <= set(reply["answer"])
     schema = call.get("/openapi.json").json()["paths"]["/v1/models/{name}/decisions"]["post"]["responses"]["201"]
     assert set(made) <= schema["content"]["application/json"]["schema"]["properties"].keys()
-    calls = told["example"]
+    calls = reply["example"]
     for _, body in calls["feedback"]:
         again = call.post(f"/v1/models/{calls['name']}/decisions", calls["request"]).json()["decision"]
         assert call.post(f"/v1/decisions/{again}/feedback", body).json()["status"] == "learnt"
-        assert set(body) <= told["feedback"].keys()
+        assert set(body) <= reply["feedback"].keys()
     for _, body in calls["batches"]:
         assert len(call.post(f"/v1/models/{calls['name']}/decisions:batch", body).json()["decisions"]) == 2
 
@@ -95,7 +95,7 @@ def test_what_they_declare_hangs_together() -> None:
         assert loop.name == name
         assert issubclass(loop.request, DecisionBody)
         assert issubclass(loop.feedback, FeedbackBody)
-        assert list(loop.kinds) == list(loop.feedback.__struct_fields__)
+        assert [*COMMON_FEEDBACK, *loop.kinds] == list(loop.feedback.__struct_fields__)
         assert set(loop.kinds.values()) <= set(Feedback)
         kinds = {kind for each in learners_for(name) for kind in learners[each].card.kinds}
         assert kinds & set(loop.kinds.values()), "some learner takes what comes back"
@@ -109,7 +109,18 @@ def test_the_bodies_hold_the_fields_of_all_loops_in_an_order_that_lasts() -> Non
     assert loops.decision.__struct_fields__ == fields
     body = loops.decision(id="x", features=[1.0])
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(body)) == {"id": "x", "features": [1.0]}
-    known = ("better", "clicked", "reward", "correct", "label", "relevant", "loss", "gradient", "edited")
+    known = (
+        *COMMON_FEEDBACK,
+        "better",
+        "clicked",
+        "reward",
+        "correct",
+        "label",
+        "relevant",
+        "loss",
+        "gradient",
+        "edited",
+    )
     assert loops.feedback.__struct_fields__ == known
     with guest_loop():
         assert loops.feedback.__struct_fields__ == (*known, "rather")

@@ -124,8 +124,8 @@ class PairUp(Loop):
     def feedback_text(self, field, value):
         return "rather " + " and ".join(value)
 
-    def measure_of(self, made, told, feedback, reply):
-        return float(tuple(told) == tuple(made.action))
+    def measure_of(self, made, signal, feedback, reply):
+        return float(tuple(signal) == tuple(made.action))
 '''
 
 
@@ -171,11 +171,11 @@ def warned(text: str) -> list[str]:
 
 
 def test_the_command_lists_it_and_each_broken_one_is_one_warning(path: Path) -> None:
-    told = run("learners", "--json", "--loop", "label")
-    assert told.returncode == 0, told.stderr
-    found = {one["learner"]: one for one in json.loads(told.stdout)}
+    outcome = run("learners", "--json", "--loop", "label")
+    assert outcome.returncode == 0, outcome.stderr
+    found = {one["learner"]: one for one in json.loads(outcome.stdout)}
     assert found["Acme"]["paper"] == "ours, for the tests"
-    warnings = warned(told.stderr)
+    warnings = warned(outcome.stderr)
     assert len(warnings) == 4
     for name, why in (
         ("broken-import 1.2", "No module named 'no_such_module'"),
@@ -201,7 +201,7 @@ def test_the_laws_and_the_library_find_it(path: Path) -> None:
         learners["Acme"](dim=2, n_classes=2).save("acme.smidgen")
         print("good")
     """
-    told = subprocess.run(
+    played = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
@@ -209,10 +209,10 @@ def test_the_laws_and_the_library_find_it(path: Path) -> None:
         timeout=120,
         check=False,
     )
-    assert told.stdout == "good\n", told.stderr
+    assert played.stdout == "good\n", played.stderr
     code = "import smidgen; print(smidgen.load('acme.smidgen').asked)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=path, check=False)
-    assert told.stdout == "{'dim': 2, 'n_classes': 2}\n", told.stderr
+    played = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=path, check=False)
+    assert played.stdout == "{'dim': 2, 'n_classes': 2}\n", played.stderr
 
 
 def post(url: str, where: str, body: Any) -> Any:
@@ -267,11 +267,11 @@ def test_a_served_guest_decides_learns_and_survives_a_restart(path: Path, tmp_pa
         )
         post(service.url, f"v1/decisions/{open_['decision']}/feedback", {"rather": ["p", "r"]})
     for words in (("log", "verify", "duo"), ("replay", "duo", "--learner", "SecondOrderPreferencePerceptron")):
-        told = run(*words, "--store", service.store, "--import", "acme_loop")
-        assert told.returncode == 0, told.stderr + told.stdout
-    assert "better above shown" in told.stdout
-    told = run("log", "verify", "mail", "--store", service.store, env={**os.environ, "SMIDGEN_IMPORT": "acme_loop"})
-    assert "no errors found" in told.stdout, told.stderr
+        outcome = run(*words, "--store", service.store, "--import", "acme_loop")
+        assert outcome.returncode == 0, outcome.stderr + outcome.stdout
+    assert "better above shown" in outcome.stdout
+    outcome = run("log", "verify", "mail", "--store", service.store, env={**os.environ, "SMIDGEN_IMPORT": "acme_loop"})
+    assert "no errors found" in outcome.stdout, outcome.stderr
     refused = run("log", "verify", "duo", "--store", service.store)
     assert refused.returncode != 0, "without the module nobody knows what a pair is"
     assert "Traceback" not in refused.stderr
@@ -290,20 +290,20 @@ def test_a_served_guest_decides_learns_and_survives_a_restart(path: Path, tmp_pa
     ],
 )
 def test_a_module_that_brings_nothing_is_one_line(path: Path, tmp_path: Path, module: str, why: str) -> None:
-    told = run("learners", "--import", module)
-    assert told.returncode == 1
-    lines = [line for line in told.stderr.splitlines() if "cannot be used" not in line]
-    assert len(lines) == 1, told.stderr
+    outcome = run("learners", "--import", module)
+    assert outcome.returncode == 1
+    lines = [line for line in outcome.stderr.splitlines() if "cannot be used" not in line]
+    assert len(lines) == 1, outcome.stderr
     assert lines[0].startswith(f"smidgen: {why}; ")
 
 
 def test_a_service_with_such_a_module_does_not_start(path: Path, tmp_path: Path) -> None:
-    told = run("serve", "--port", "0", "--data", str(tmp_path / "data"), "--import", "empty_handed")
-    assert told.returncode == 1
-    assert told.stderr.splitlines()[-1].startswith("smidgen: the module empty_handed registers nothing; ")
-    assert "Traceback" not in told.stderr
+    outcome = run("serve", "--port", "0", "--data", str(tmp_path / "data"), "--import", "empty_handed")
+    assert outcome.returncode == 1
+    assert outcome.stderr.splitlines()[-1].startswith("smidgen: the module empty_handed registers nothing; ")
+    assert "Traceback" not in outcome.stderr
 
 
 def test_a_module_of_the_working_folder_is_found(site: Path, tmp_path: Path) -> None:
-    told = run("learners", "--json", "--import", "acme_learners", cwd=site)
-    assert "Acme" in {one["learner"] for one in json.loads(told.stdout)}, told.stderr
+    outcome = run("learners", "--json", "--import", "acme_learners", cwd=site)
+    assert "Acme" in {one["learner"] for one in json.loads(outcome.stdout)}, outcome.stderr

@@ -64,8 +64,8 @@ class TestLabelLearner:
         story = call.get(f"/ui/decisions/{made['decision']}/story.json").json()["lines"]
         assert story[0]["text"] == "The app requested a label from mail."
         assert f"the label is {true}" in story[-2]["text"]
-        told = call.get("/ui/models/mail/weights.json?label=ham").json()
-        assert {each["name"]: each["weight"] for each in told["weights"]} == pytest.approx(
+        reply = call.get("/ui/models/mail/weights.json?label=ham").json()
+        assert {each["name"]: each["weight"] for each in reply["weights"]} == pytest.approx(
             dict(zip(MAIL["features"], twin.weights[1], strict=True))
         )
         offered = call.get(f"/ui/decisions/{made['decision']}/answers.json").json()
@@ -207,7 +207,7 @@ class TestLoop:
         wrong = call.post(f"/v1/decisions/{open_}/feedback", {"better": ["lot 0"]}).json()["error"]
         assert "better is an array" in wrong["message"]
         foreign = call.post(f"/v1/decisions/{open_}/feedback", {"clicked": ["lot 0"]}).json()["error"]
-        assert foreign["hint"] == "the loop bid accepts one of rather, better"
+        assert foreign["hint"] == "the loop bid accepts one of rather, better (and costs, id, final)"
         assert made["decision"] != open_
 
     def test_from_the_client(self, call: Caller) -> None:
@@ -222,11 +222,11 @@ class TestLoop:
             raw = call.post("/v1/models/auction/decisions", {"lots": [[1.0, 0.0], [0.0, 1.0]]}).content
             from smidgen.client import wire
 
-            told = wire.read_answer(raw)
-            assert (told.lot, told.action, told.more) == (1, 1, {"lot": 1})
+            found = wire.read_answer(raw)
+            assert (found.lot, found.action, found.more) == (1, 1, {"lot": 1})
             with pytest.raises(AttributeError, match='no field "wings"'):
-                _ = told.wings
-            assert answer.learn(told, rather=0).status == "learnt"
+                _ = found.wings
+            assert answer.learn(found, rather=0).status == "learnt"
 
 
 def test_a_loop_without_learners_does_no_harm(call: Caller) -> None:

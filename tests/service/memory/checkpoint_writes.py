@@ -79,10 +79,10 @@ class MemoryCheckpointWriter(MemoryEventWriter):
 
     def _tell(self, shard: int, counts: Counts, base: Checkpoint, events: int, at: float) -> int:
         """Write the event that has the digest of a base."""
-        told = checkpoint_body(
+        found = checkpoint_body(
             base, events, [state.digest for state in self.checkpoint_states(shard)], self.carried_decisions(shard)
         )
-        return self._append(shard, counts, RETAINED, at, told)
+        return self._append(shard, counts, RETAINED, at, found)
 
     def purge(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""

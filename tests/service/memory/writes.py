@@ -136,10 +136,10 @@ class MemoryEventWriter(MemoryReader, EventWriter):
         return copy.copy(self._tables.counts[shard])
 
     def _insert_event(self, shard: int, counts: Counts, event: Fields) -> None:
-        told, after = Event(*event), copy.copy(counts)
+        found, after = Event(*event), copy.copy(counts)
 
         def enter(tables: Tables) -> None:
-            tables.events[shard].append(told)
+            tables.events[shard].append(found)
             tables.counts[shard] = after
 
         self._do(enter)

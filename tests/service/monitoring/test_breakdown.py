@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import smidgen
 from service.asgi import Caller
-from service.bodies import Clock, request, told
+from service.bodies import Clock, feedback_body, request
 from service.live import Live
 from service.scenarios import COACTIVE, REWARD, World, best, items, rewarded, rows
 from smidgen.cli import app
@@ -193,7 +193,7 @@ def test_a_retracted_answer_does_not_count() -> None:
     world = World(REWARD, items, lambda *_: None)
     made = [world.engine.decide("m", request(items(random.Random(0), 0))) for _ in range(3)]
     for each in made:
-        world.engine.feedback(each["decision"], told(reward=1.0))
+        world.engine.feedback(each["decision"], feedback_body(reward=1.0))
     world.engine.retract(made[0]["decision"])
     assert sum(row.reward.n for row in candidates(world).candidates) == 2
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from service.asgi import Caller
-from service.bodies import request, told
+from service.bodies import feedback_body, request
 from service.engine.test_champions import World, twin
 from service.memory import CommittedTables
 from smidgen.errors import SmidgenError
@@ -30,7 +30,7 @@ def bandit(world: World, rounds: int) -> None:
         offered = [{"id": each, "features": [float(each == other) for other in "abc"]} for each in "abc"]
         reply = world.engine.decide("champion", request({"candidates": offered}))
         won = world.rng.random() < (0.8 if reply["choice"] == "b" else 0.2)
-        world.engine.feedback(reply["decision"], told(reward=float(won)))
+        world.engine.feedback(reply["decision"], feedback_body(reward=float(won)))
 
 
 def look(world: World, name: str = "champion") -> CompareReply:
@@ -110,7 +110,7 @@ def test_losses_are_better_when_they_are_less() -> None:
     for _ in range(200):
         reply = world.engine.decide("champion", request({}))
         loss = 1.0 if reply["model"] == "champion" else 0.2
-        world.engine.feedback(reply["decision"], told(loss=loss + 0.01 * world.rng.random()))
+        world.engine.feedback(reply["decision"], feedback_body(loss=loss + 0.01 * world.rng.random()))
     found = look(world)
     assert (found.verdict, found.difference.high < 0.0) == ("better", True)
     assert "Smaller is better" in found.in_words

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from service.bodies import told
+from service.bodies import feedback_body
 from service.memory.reads import MemoryReader
 from service.scenarios import COACTIVE, DAY, REWARD, World, best, clicked, items, rewarded, rows
 from smidgen.features import Row
@@ -413,7 +413,7 @@ def test_a_change_of_the_settings_is_no_drift(change: dict[str, Any]) -> None:
 
     def slowly(asked: Any, reply: Any, rng: random.Random, round_: int) -> Any:
         if len(late) > 50 and (id := late.pop(0)):
-            world.engine.feedback(id, told(reward=1.0))
+            world.engine.feedback(id, feedback_body(reward=1.0))
         late.append(reply["decision"] if rng.random() < 0.5 else "")
         return {"reward": 1.0} if not late[-1] and rng.random() < 0.5 else None
 
@@ -525,8 +525,8 @@ def test_figures_of_many_models_are_brought_up_to_date_round_by_round(monkeypatc
     monkeypatch.setattr(health, "BUDGET_S", -1.0)
     assert kept.figures(reading, [model], world.clock.now) == []
     monkeypatch.setattr(health, "BUDGET_S", 60.0)
-    told = kept.figures(reading, [model], world.clock.now)
-    assert ("m", "nothing_to_learn") in [(name, finding.code) for name, finding in told]
+    found = kept.figures(reading, [model], world.clock.now)
+    assert ("m", "nothing_to_learn") in [(name, finding.code) for name, finding in found]
     model.archived_at = world.clock.now
     assert kept.figures(reading, [model], world.clock.now) == []
 
@@ -556,8 +556,8 @@ def numbers(module: ModuleType) -> list[tuple[str, float]]:
 
 def test_every_threshold_stands_in_the_guide_with_its_number() -> None:
     rows = re.findall(r"^\| `([A-Z_]+)` \| ([\d.,e-]+)(?: %)? \|", GUIDE.read_text(), re.MULTILINE)
-    told = {name: float(value.replace(",", "")) for name, value in rows}
-    assert told == pytest.approx(dict(thresholds()))
+    fields = {name: float(value.replace(",", "")) for name, value in rows}
+    assert fields == pytest.approx(dict(thresholds()))
 
 
 def test_no_finding_but_two_waits_for_more_than_forty() -> None:
@@ -611,8 +611,8 @@ def test_quality_counts_every_closed_decision() -> None:
     reading, model = world.engine.store.reader(), world.engine.model("m")
 
     def now() -> tuple[Any, ...]:
-        told = quality(reading, model, world.clock.now)
-        return told.of, told.silent, told.value
+        figures = quality(reading, model, world.clock.now)
+        return figures.of, figures.silent, figures.value
 
     assert now() == (5, 0, 0.5)  # the windows of the others are open
     world.wait(DAY)
@@ -625,8 +625,8 @@ def test_silence_that_is_learnt_is_no_complaint_and_still_silent() -> None:
     assert "nothing_to_learn" not in world.codes()  # the first window is open
     world.wait(DAY).sweep()
     assert {"silence", "nothing_to_learn"}.isdisjoint(world.codes())
-    told = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
-    assert (told.of, told.silent, told.value) == (40, 30, pytest.approx(0.25 + 0.75 / 4))
+    figures = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
+    assert (figures.of, figures.silent, figures.value) == (40, 30, pytest.approx(0.25 + 0.75 / 4))
     plain = World(REWARD, items, lambda a, r, g, n: {"reward": 1.0} if n % 4 == 0 else None).play(MOST).wait(DAY)
     assert {"silence", "nothing_to_learn"} <= set(plain.codes())
 
@@ -634,39 +634,39 @@ def test_silence_that_is_learnt_is_no_complaint_and_still_silent() -> None:
 def test_silence_is_worth_the_least_reward_and_what_was_not_shown_counts_nowhere() -> None:
     body = {**REWARD, "reward_range": [1, 5]}
     world = World(body, items, lambda a, r, g, n: {"reward": 5.0} if n % 2 else None).play(10).wait(2 * DAY)
-    told = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
-    assert (told.of, told.silent, told.value) == (10, 5, pytest.approx(3.0))
+    figures = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
+    assert (figures.of, figures.silent, figures.value) == (10, 5, pytest.approx(3.0))
     hidden = World(REWARD, lambda rng, n: {**items(rng, n), "activate": False}, lambda *_: None).play(MOST).wait(DAY)
-    told = quality(hidden.engine.store.reader(), hidden.engine.model("m"), hidden.clock.now)
-    assert (told.of, hidden.codes()) == (0, [])
+    figures = quality(hidden.engine.store.reader(), hidden.engine.model("m"), hidden.clock.now)
+    assert (figures.of, hidden.codes()) == (0, [])
 
 
 def test_quality_of_filters_and_losses() -> None:
     body = {"loop": "filter", "learner": "PRidgeFil", "params": {"dim": 2, "p": 0.0}}
     world = World(body, lambda rng, n: {"features": [1.0, rng.random()]}, lambda a, r, g, n: None)
     world.play(10).wait(2 * DAY)
-    told = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
-    assert (told.of, told.silent, told.value) == (10, 10, 0.0)
+    figures = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
+    assert (figures.of, figures.silent, figures.value) == (10, 10, 0.0)
     losses = World(tuner(loss_bound=4.0), nothing, lambda a, r, g, n: {"loss": 2.0} if n % 2 else None)
     losses.play(10).wait(2 * DAY)
-    told = quality(losses.engine.store.reader(), losses.engine.model("m"), losses.clock.now)
-    assert (told.of, told.silent, told.value) == (10, 5, 2.0)  # nobody knows the loss that was not told
+    figures = quality(losses.engine.store.reader(), losses.engine.model("m"), losses.clock.now)
+    assert (figures.of, figures.silent, figures.value) == (10, 5, 2.0)  # nobody knows the loss that was not told
 
 
 def test_quality_is_of_the_last_that_closed() -> None:
     world = World({**REWARD, "window_s": 50.0}, items, lambda a, r, g, n: {"reward": 1.0} if n % 2 else None)
     world.play(500)
-    told = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
-    assert told.of == 200
-    assert told.silent == pytest.approx(100, abs=1)
-    assert told.value == pytest.approx(1.0 - told.silent / 200)
+    figures = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now)
+    assert figures.of == 200
+    assert figures.silent == pytest.approx(100, abs=1)
+    assert figures.value == pytest.approx(1.0 - figures.silent / 200)
 
 
 def test_early_answers_do_not_hide_the_silence_of_their_time() -> None:
     world = World(REWARD, items, lambda a, r, g, n: {"reward": 1.0} if n % 4 == 0 else None)
     world.play(450).wait(DAY).play(450)  # the windows of the first half are over, those of the second half are open
-    told = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now - 451.0)
-    assert (told.of, told.silent, told.value) == (200, 150, pytest.approx(0.25))
+    figures = quality(world.engine.store.reader(), world.engine.model("m"), world.clock.now - 451.0)
+    assert (figures.of, figures.silent, figures.value) == (200, 150, pytest.approx(0.25))
 
 
 def test_who_asks_meanwhile_has_the_last_report(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,8 +32,8 @@ def choose_world(call: Caller, rounds: int = 40, seed: int = 3) -> tuple[int, in
         reply = call.post("/v1/models/banner/decisions", body).json()
         shown.add(reply["choice"])
         if rng.random() < 0.4:
-            told = call.post(f"/v1/decisions/{reply['decision']}/feedback", {"better": reply["choice"]})
-            assert told.json()["status"] == "learnt"
+            answered = call.post(f"/v1/decisions/{reply['decision']}/feedback", {"better": reply["choice"]})
+            assert answered.json()["status"] == "learnt"
             clicks += 1
     return clicks, len(shown)
 
@@ -135,9 +135,9 @@ def test_clients_and_commands_over_a_real_connection(tmp_path: Path) -> None:
 
         for each in asyncio.run(ask()):
             assert each[0]["code"] == "nothing_to_learn"
-        told = _run("models", "--health", "--url", live.url)
-        assert "problem nothing_to_learn: Nothing to learn from" in told
-        assert "sound: healthy" in told
+        outcome = _run("models", "--health", "--url", live.url)
+        assert "problem nothing_to_learn: Nothing to learn from" in outcome
+        assert "sound: healthy" in outcome
         listed = json.loads(_run("models", "--json", "--health", "--url", live.url))
         assert [each["findings"] == [] for each in listed] == [False, True]
     table = _run("models", "--data", str(tmp_path))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from service.asgi import Caller
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.memory import MemoryStore
 from smidgen.service.engine.engine import Engine
 from smidgen.service.monitoring.evidence import ClickedRanking, RecentRankings
@@ -31,7 +31,7 @@ def played(body: dict[str, Any], rounds: int, *, field: str = "clicked", seed: i
         like = 1.0 / (1.0 + np.exp(-2.0 * docs @ w))
         order = np.array(answer["ranking"])
         clicked = order[rng.random(6) < READ * like[order]].tolist()
-        engine.feedback(answer["decision"], told(**{field: clicked}), None)
+        engine.feedback(answer["decision"], feedback_body(**{field: clicked}), None)
     return engine
 
 

@@ -66,11 +66,11 @@ def test_what_was_not_shown_is_said_to_be_so(call: Caller, clock: Clock) -> None
 def test_rewards_by_hand_are_in_the_apps_own_range(range_: list[float], call: Caller) -> None:
     call.put("/v1/models/own", {"loop": "choose", "reward_range": range_})
     id = call.post("/v1/models/own/decisions", ITEMS).json()["decision"]
-    told = call.get(f"/ui/decisions/{id}/answers.json").json()
-    given = [one["feedback"]["reward"] for one in told["options"]]
+    reply = call.get(f"/ui/decisions/{id}/answers.json").json()
+    given = [one["feedback"]["reward"] for one in reply["options"]]
     assert given == [range_[1], sum(range_) / 2, range_[0]]
-    assert told["entry"]["field"] == "reward"
-    for one in told["options"]:
+    assert reply["entry"]["field"] == "reward"
+    for one in reply["options"]:
         id = call.post("/v1/models/own/decisions", ITEMS).json()["decision"]
         assert call.post(f"/v1/decisions/{id}/feedback", one["feedback"]).status_code == 200
 
@@ -79,7 +79,7 @@ def test_of_very_many_labels_only_some_have_a_button(call: Caller) -> None:
     labels = [f"label {i}" for i in range(300)]
     call.put("/v1/models/wide", {"loop": "label", "learner": "MulticlassPerceptron", "labels": labels})
     made = call.post("/v1/models/wide/decisions", {"features": {"x": 1}}).json()
-    told = call.get(f"/ui/decisions/{made['decision']}/answers.json").json()
-    assert told["options"][0]["text"] == made["label"]
-    assert len(told["options"]) == 40
-    assert "label" in told["entry"]["label"]
+    reply = call.get(f"/ui/decisions/{made['decision']}/answers.json").json()
+    assert reply["options"][0]["text"] == made["label"]
+    assert len(reply["options"]) == 40
+    assert "label" in reply["entry"]["label"]

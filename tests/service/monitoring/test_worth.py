@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.memory import MemoryStore
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import NoHoldout
@@ -33,7 +33,7 @@ def play(engine: Engine, rounds: int, chances: dict[str, float], seed: int = 0, 
     for i in range(rounds):
         unit = {"unit": f"u{i % 150}"} | asked
         reply = engine.decide("m", request({"candidates": ITEMS} | unit))
-        engine.feedback(reply["decision"], told(reward=float(rng.random() < chances[reply["choice"]])))
+        engine.feedback(reply["decision"], feedback_body(reward=float(rng.random() < chances[reply["choice"]])))
 
 
 def worth(engine: Engine) -> WorthReply:

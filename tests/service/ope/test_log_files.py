@@ -71,9 +71,9 @@ def test_every_form_holds_the_same_log(folder: Path, name: str, monkeypatch: pyt
                 assert found is not None
                 assert found.seq == event.seq
         assert recording.decision("nobody") is None
-        told = what_if(recording, ["LinUCB"])
+        reply = what_if(recording, ["LinUCB"])
     with Inspection(folder / "data") as seen:
-        assert what_if(StoreSource(seen, seen.model("newcomers")), ["LinUCB"]).outcomes == told.outcomes
+        assert what_if(StoreSource(seen, seen.model("newcomers")), ["LinUCB"]).outcomes == reply.outcomes
 
 
 @pytest.mark.parametrize("name", ["whole.parquet", "pieces"])

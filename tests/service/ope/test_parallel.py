@@ -63,7 +63,7 @@ def _worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "WORTH", 1)
 
 
-def told(data: Path, name: str, learners: list[str], **how: Any) -> bytes:
+def replay_bytes(data: Path, name: str, learners: list[str], **how: Any) -> bytes:
     return msgspec.msgpack.encode(replay(name, learners, data=parse_address(live.where(data)), **how))
 
 
@@ -77,14 +77,15 @@ def test_pieces_say_what_the_whole_says(
     with Inspection(data) as seen:
         whole = what_if(StoreSource(seen, seen.model(log)), OTHERS[name])
     assert whole.answered > 5
-    assert told(data, log, OTHERS[name], jobs=jobs, split=split) == msgspec.msgpack.encode(whole)
+    assert replay_bytes(data, log, OTHERS[name], jobs=jobs, split=split) == msgspec.msgpack.encode(whole)
 
 
 def test_processes_say_the_same(data: Path) -> None:
     learners = OTHERS["newcomers"]
-    whole = told(data, "newcomers", learners)
-    assert told(data, "newcomers", learners, jobs=2) == whole
-    assert told(data, "newcomers", learners[:1], jobs=3, split="auto") == told(data, "newcomers", learners[:1])
+    whole = replay_bytes(data, "newcomers", learners)
+    assert replay_bytes(data, "newcomers", learners, jobs=2) == whole
+    one = replay_bytes(data, "newcomers", learners[:1])
+    assert replay_bytes(data, "newcomers", learners[:1], jobs=3, split="auto") == one
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed: make test-ray")
@@ -108,7 +109,7 @@ def test_progress_goes_up_to_the_whole(data: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(parallel, "SAY_S", -1.0)
     seen: list[tuple[int, int]] = []
-    told(data, "newcomers", ["LinUCB"], progress=lambda at, of: seen.append((at, of)))
+    replay_bytes(data, "newcomers", ["LinUCB"], progress=lambda at, of: seen.append((at, of)))
     assert seen
     assert seen == sorted(seen)
     assert seen[-1][0] <= seen[-1][1]

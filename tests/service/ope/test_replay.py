@@ -63,8 +63,8 @@ class Banners:
         return float(self.rng.random() < MEANS[kind, IDS.index(reply["choice"])])
 
     def answer(self, reply: dict[str, Any], reward: float) -> None:
-        told = loops.feedback(reward=reward)
-        self.engine.run(lambda: self.engine.feedback(reply["decision"], told))
+        given = loops.feedback(reward=reward)
+        self.engine.run(lambda: self.engine.feedback(reply["decision"], given))
 
     def play(self, rounds: int) -> None:
         """Decisions and rewards, the rewards up to four decisions late."""
@@ -124,9 +124,11 @@ class TestRewards:
             r, p, pi, most = np.array(naive(tmp_path, learner)[0]).T
             known = (("IPS", offline.ips(r, p, pi)), ("self-normalised", offline.snips(r, p, pi, bound=most)))
             for how, estimate in known:
-                told = figure(found, name, how)
-                assert (told.value, told.low, told.high) == pytest.approx((estimate.value, estimate.low, estimate.high))
-                assert told.effective == pytest.approx(estimate.effective)
+                given = figure(found, name, how)
+                assert (given.value, given.low, given.high) == pytest.approx(
+                    (estimate.value, estimate.low, estimate.high)
+                )
+                assert given.effective == pytest.approx(estimate.effective)
             seen = outcome(found, name).overlap
             assert seen is not None
             assert seen.of == len(r) == found.answered
@@ -157,12 +159,12 @@ class TestRewards:
                 _, policies = naive(folder, learner(dim=6, **more).guard())
                 truth = np.mean([MEANS[int(items.argmax(axis=1)[0]) // 3] @ policy for items, policy in policies])
                 for how in hows:
-                    told = figure(found, name, how)
-                    assert told.value is not None
-                    assert told.low is not None
-                    assert told.high is not None
-                    held += told.low <= truth <= told.high
-                    errors.append(told.value - truth)
+                    given = figure(found, name, how)
+                    assert given.value is not None
+                    assert given.low is not None
+                    assert given.high is not None
+                    held += given.low <= truth <= given.high
+                    errors.append(given.value - truth)
         assert held >= 0.95 * worlds * 2 * len(hows)
         assert abs(np.mean(errors)) < 0.03
 
@@ -210,8 +212,8 @@ class TestRewards:
         world = Banners(tmp_path)
         world.play(25)
         found = asked(world.close(), "LinUCB")
-        told = figure(found, "LinUCB", "IPS")
-        assert (told.value, told.low, told.high) == (None, None, None)
+        given = figure(found, "LinUCB", "IPS")
+        assert (given.value, given.low, given.high) == (None, None, None)
         assert outcome(found, "LinUCB").verdict == "the log holds too few relevant decisions for an estimate"
         assert "not enough yet" in page(found)
 
@@ -257,11 +259,11 @@ class TestRewards:
             reply = world.decide()
             world.answer(reply, 50.0 * world.reward(reply, world.kinds[-1]))
         found = asked(world.close(), "LinUCB")
-        told = figure(found, "LinUCB", "self-normalised")
-        assert told.value is not None
-        assert 15.0 < told.value < 45.0
-        assert told.low is not None
-        assert 0.0 <= told.low < told.value
+        given = figure(found, "LinUCB", "self-normalised")
+        assert given.value is not None
+        assert 15.0 < given.value < 45.0
+        assert given.low is not None
+        assert 0.0 <= given.low < given.value
 
     def test_what_was_taken_back_is_left_out(self, tmp_path: Path) -> None:
         world = Banners(tmp_path)
@@ -309,8 +311,8 @@ class TestRewards:
             kind = "phone" if rng.random() < 0.5 else "desktop"
             asking = {"candidates": [{"id": id} for id in IDS], "context": {"device": kind}, "key": f"u{i % 2}"}
             reply = engine.run(lambda asking=asking: engine.decide("m", request(asking)))
-            told = loops.feedback(reward=float(reply["choice"] == ("short" if kind == "phone" else "long")))
-            engine.run(lambda reply=reply, told=told: engine.feedback(reply["decision"], told))
+            answered = loops.feedback(reward=float(reply["choice"] == ("short" if kind == "phone" else "long")))
+            engine.run(lambda reply=reply, answered=answered: engine.feedback(reply["decision"], answered))
         path = tmp_path / "log.ndjson"
         path.write_bytes(b"\n".join(engine.events.all_lines(engine.models["m"])))
         engine.close()
@@ -339,17 +341,17 @@ class TestLabels:
             kind = int(rng.integers(2))
             asking = request({"features": np.eye(2)[kind].tolist()})
             reply = engine.run(lambda asking=asking: engine.decide("m", asking))
-            told = loops.feedback(reward=float(MEANS[kind, "xyz".index(reply["label"])]))
-            engine.run(lambda reply=reply, told=told: engine.feedback(reply["decision"], told))
+            answered = loops.feedback(reward=float(MEANS[kind, "xyz".index(reply["label"])]))
+            engine.run(lambda reply=reply, answered=answered: engine.feedback(reply["decision"], answered))
         engine.close()
         found = asked(tmp_path, "Confidit", "HingeConfidit:floor=0.1")
         assert figure(found, "as logged", "IPS").value == pytest.approx(found.logged.value)
         best = MEANS.max(axis=1).mean()
-        told = figure(found, "HingeConfidit:floor=0.1", "doubly robust")
-        assert told.low is not None
-        assert told.high is not None
-        assert told.low <= best
-        assert told.high > MEANS.mean()
+        answered = figure(found, "HingeConfidit:floor=0.1", "doubly robust")
+        assert answered.low is not None
+        assert answered.high is not None
+        assert answered.low <= best
+        assert answered.high > MEANS.mean()
         with pytest.raises(InvalidArgument, match="which the log does not hold"):
             asked(tmp_path, "AROW")
 
@@ -363,8 +365,8 @@ class TestLabels:
             kind = i % (2 if i < 20 else 3)
             asking = request({"features": np.eye(3)[kind].tolist()})
             reply = engine.run(lambda asking=asking: engine.decide("m", asking))
-            told = loops.feedback(label="xyz"[kind])
-            engine.run(lambda reply=reply, told=told: engine.feedback(reply["decision"], told))
+            given = loops.feedback(label="xyz"[kind])
+            engine.run(lambda reply=reply, answered=given: engine.feedback(reply["decision"], answered))
         engine.close()
         found = asked(tmp_path, "MulticlassPerceptron", "Confidit")
         assert outcome(found, "as logged").figures[0].value == pytest.approx(found.logged.value)
@@ -394,8 +396,8 @@ class Pages:
             chance = READ * ATTRACT[[grades[int(id[1:])] for id in reply["ranking"]]]
             clicked = [id for id, hit in zip(reply["ranking"], self.rng.random(4) < chance, strict=True) if hit]
             self.grades.append(grades)
-            told = loops.feedback(clicked=clicked)
-            engine.run(lambda reply=reply, told=told: engine.feedback(reply["decision"], told))
+            given = loops.feedback(clicked=clicked)
+            engine.run(lambda reply=reply, answered=given: engine.feedback(reply["decision"], answered))
         engine.close()
 
     def worth(self, orders: list[Any]) -> float:
@@ -432,9 +434,9 @@ class TestClicks:
                     mine[line.decision] = learner.decide(line.record_bytes().context)
                     out.append(mine[line.decision].action)
                 elif line.type == "feedback":
-                    own, shown, told = mine[line.decision], made[line.decision], line.learner_input()
+                    own, shown, found = mine[line.decision], made[line.decision], line.learner_input()
                     fields = {field: getattr(own, field) for field in own.__struct_fields__}
-                    better = told if learner.card.kinds[0] == "clicks" else told.better(shown.action)
+                    better = found if learner.card.kinds[0] == "clicks" else found.better(shown.action)
                     learner.learn(smidgen.Decision(**{**fields, "action": shown.action}), better)
         return out
 
@@ -447,18 +449,18 @@ class TestClicks:
         estimated = asked(pages.folder, *others)
         for name, learner in others.items():
             truth = pages.worth(self.orders(pages.folder, learner.guard()))
-            told = outcome(known, name).figures[0]
-            assert told.measure == self.BY_PLACE
-            assert told.value is not None
-            assert told.low is not None
-            assert told.high is not None
-            assert told.low < truth < told.high
-            assert abs(told.value - truth) < 0.08 * truth
+            found = outcome(known, name).figures[0]
+            assert found.measure == self.BY_PLACE
+            assert found.value is not None
+            assert found.low is not None
+            assert found.high is not None
+            assert found.low < truth < found.high
+            assert abs(found.value - truth) < 0.08 * truth
             again = outcome(estimated, name).figures[0]
             assert again.value == pytest.approx(truth, rel=0.25)
             band = outcome(known, name).band
             assert band[-1].of == 1500
-            assert (band[-1].value, band[-1].low, band[-1].high) == (told.value, told.low, told.high)
+            assert (band[-1].value, band[-1].low, band[-1].high) == (found.value, found.low, found.high)
 
     def test_the_curve_is_that_of_the_people(self, pages: Pages) -> None:
         found = asked(pages.folder).examined
@@ -486,9 +488,9 @@ class TestClicks:
     def test_without_randomisation_there_is_a_sentence_and_no_number(self, tmp_path: Path) -> None:
         Pages(tmp_path, 60, learner="PreferencePerceptron", params={"dim": 2})
         found = asked(tmp_path, "PDGD")
-        told = outcome(found, "PDGD")
-        assert not any("clicks per page" in each.measure for each in told.figures)
-        assert any("how far people look is not known" in note for note in told.notes)
+        given = outcome(found, "PDGD")
+        assert not any("clicks per page" in each.measure for each in given.figures)
+        assert any("how far people look is not known" in note for note in given.notes)
         assert found.examined is None
         again = outcome(asked(tmp_path, "PDGD", examined=READ), "PDGD")
         assert again.figures[0].measure == self.BY_PLACE
@@ -578,9 +580,9 @@ class TestDrawing:
         assert draw() == ""
 
     def test_names_are_escaped(self) -> None:
-        told = lines([Stroke("<b>", [(1.0, 0.5, 0.4, 0.6)], 0)], across="<x>", label='"')
-        told += bars([Bar("<i>", 0.5, 0.4, 0.6, 1)], label="&") + histogram([("<u>", 3)], across="", label="")
-        assert not any(each in told for each in ("<b>", "<x>", "<i>", "<u>"))
+        found = lines([Stroke("<b>", [(1.0, 0.5, 0.4, 0.6)], 0)], across="<x>", label='"')
+        found += bars([Bar("<i>", 0.5, 0.4, 0.6, 1)], label="&") + histogram([("<u>", 3)], across="", label="")
+        assert not any(each in found for each in ("<b>", "<x>", "<i>", "<u>"))
 
     def test_bins_hold_every_weight(self) -> None:
         found = estimates._bins(np.array([0.0, 0.05, 1.0, 1.25, 1e9]))

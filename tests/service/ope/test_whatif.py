@@ -175,9 +175,9 @@ class TestCoactive:
         found = asked(tmp_path / "data", "PreferencePerceptron", name=name)
         w, above, count = np.zeros(3), 0, 0
         with Inspection(tmp_path / "data") as seen:
-            for made, told, _ in steps(StoreSource(seen, seen.model(name))):
-                pair = made.action if name == "duel" else (made.action, told)
-                better, shown = (pair[told], pair[1 - told]) if name == "duel" else (told, made.action)
+            for made, given, _ in steps(StoreSource(seen, seen.model(name))):
+                pair = made.action if name == "duel" else (made.action, given)
+                better, shown = (pair[given], pair[1 - given]) if name == "duel" else (given, made.action)
                 delta = made.context.phi(better) - made.context.phi(shown)
                 count += bool(delta.any())
                 above += bool(w @ delta > 0)
@@ -224,13 +224,13 @@ class World:
         """The true accuracy, in expectation over its draws, of a learner that learns along the log."""
         right, gamma = 0.0, learner.params.get("gamma", 0.0)
         with Inspection(folder) as seen:
-            for i, (made, told, _) in enumerate(steps(StoreSource(seen, seen.model("m")))):
+            for i, (made, found, _) in enumerate(steps(StoreSource(seen, seen.model("m")))):
                 mine = learner.decide(self.rows[i])
                 said = mine.greedy if gamma else mine.action
                 right += (1.0 - gamma) * (said == self.truth[i]) + gamma / 3
                 fields = {field: getattr(mine, field) for field in mine.__struct_fields__}
                 fields |= {"action": made.action, "propensity": made.propensity}
-                learner.learn(smidgen.Decision(**fields), told)
+                learner.learn(smidgen.Decision(**fields), found)
         return right / len(self.truth)
 
 
@@ -268,21 +268,21 @@ class TestLabel:
         learner = smidgen.Confidit(dim=3, n_classes=3, eta=0.5)
         z, weights, curve = [], [], []
         with Inspection(folder) as seen:
-            for made, told, _ in steps(StoreSource(seen, seen.model("m"))):
+            for made, given, _ in steps(StoreSource(seen, seen.model("m"))):
                 mine = learner.decide(made.context)
                 p = mine.propensities  # where labels were tied
                 target = float(mine.action == made.action) if p is None else p[made.action]
                 weight = target / made.propensity
-                z.append(weight * told)
+                z.append(weight * given)
                 weights.append(weight)
                 curve.append(sum(z) / len(z))
                 fields = {field: getattr(mine, field) for field in made.__struct_fields__}
-                learner.learn(smidgen.Decision(**{**fields, "action": made.action}), told)
+                learner.learn(smidgen.Decision(**{**fields, "action": made.action}), given)
         assert figure(found, "Confidit:eta=0.5", "accuracy (IPS)").value == pytest.approx(np.mean(z))
         snips = figure(found, "Confidit:eta=0.5", "accuracy (self-normalised)")
         assert snips.value == pytest.approx(sum(z) / sum(weights))
         assert [value for _, value in found.outcomes[1].curve] == pytest.approx(curve)
-        assert found.logged.value == pytest.approx(np.mean([told for _, told, _ in naive(folder)]))
+        assert found.logged.value == pytest.approx(np.mean([found for _, found, _ in naive(folder)]))
 
     def test_without_randomisation_only_bounds_are_known(self, tmp_path: Path) -> None:
         world = World(4)
@@ -334,8 +334,8 @@ class TestLabel:
         ] * 3
         arow = smidgen.AROW(dim=2, n_classes=2)
         right = 0
-        for made, told, _ in naive(folder):
-            true = made.action if told else 1 - made.action
+        for made, given, _ in naive(folder):
+            true = made.action if given else 1 - made.action
             right += arow.predict(made.context) == true
             arow.learn(arow.decide(made.context), true)
         assert figure(found, "AROW", "accuracy").value == pytest.approx(right / 80)

@@ -31,11 +31,11 @@ def _play(app: httpx.Client) -> None:
     asked = {"candidates": [{"id": each} for each in "abcd"]}
     for _ in range(6):
         batch = app.post("/v1/models/banner/decisions:batch", json={"decisions": [asked] * 60}).json()["decisions"]
-        told = [
+        listed = [
             {"decision": each["decision"], "reward": float(rng.random() < (0.9 if each["choice"] == "c" else 0.1))}
             for each in batch
         ]
-        app.post("/v1/feedback:batch", json={"feedback": told}).raise_for_status()
+        app.post("/v1/feedback:batch", json={"feedback": listed}).raise_for_status()
     for _ in range(4):
         app.post("/v1/models/pupil/decisions", json=asked | {"chosen": "b"}).raise_for_status()
 

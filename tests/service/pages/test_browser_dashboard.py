@@ -266,11 +266,11 @@ def test_names_are_never_markup(visit: Visit) -> None:
             candidates = [{"id": id, "features": [i * x for x in row]} for i, id in enumerate(MARKUP)]
             asked = {"candidates": candidates, "key": MARKUP[0]}
             made = app.post("/v1/models/marked/decisions", json=asked).json()
-            told = {"clicked": [made["ranking"][-1]]}
-            app.post(f"/v1/decisions/{made['decision']}/feedback", json=told).raise_for_status()
+            reply = {"clicked": [made["ranking"][-1]]}
+            app.post(f"/v1/decisions/{made['decision']}/feedback", json=reply).raise_for_status()
             made = app.post("/v1/models/marked-labels/decisions", json={"features": row}).json()
-            told = {"label": next(each for each in MARKUP if each != made["label"])}
-            app.post(f"/v1/decisions/{made['decision']}/feedback", json=told).raise_for_status()
+            reply = {"label": next(each for each in MARKUP if each != made["label"])}
+            app.post(f"/v1/decisions/{made['decision']}/feedback", json=reply).raise_for_status()
     for name in ("marked", "marked-labels"):
         page = visit.go(f"/#model={name}")
         learnt(page, 2)

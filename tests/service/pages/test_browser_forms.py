@@ -50,9 +50,9 @@ def calls(page: Any) -> dict[str, str]:
 def sent(command: str) -> Any:
     """Run what the page shows in a shell, as somebody would who has copied it."""
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=True)
-    told = json.loads(done.stdout)
-    assert "error" not in told, told
-    return told
+    found = json.loads(done.stdout)
+    assert "error" not in found, found
+    return found
 
 
 KINDS = [
@@ -80,10 +80,10 @@ def test_the_calls_shown_are_calls_that_work(name: str, out: str, back: str, fie
     assert sent(shown["feedback"].replace("DECISION", answer["decision"]))["status"] == "learnt"
     page.get_by_role("tab", name="Python").click()
     shown = calls(page)
-    told: dict[str, Any] = {}
-    exec("\n".join(shown[step] for step in ("create", "decide", "feedback")), told)
+    fields: dict[str, Any] = {}
+    exec("\n".join(shown[step] for step in ("create", "decide", "feedback")), fields)
     assert httpx.get(f"{visit.address}/v1/models/{name}").json()["model_version"] == 2
-    told["client"].close()
+    fields["client"].close()
     page.get_by_role("button", name="Create model").click()  # the same body again is no other model
     page.locator("h1", has_text=re.compile(f"^{name}$")).wait_for()
     visit.leave()
@@ -165,8 +165,8 @@ def test_knobs_have_names_limits_and_units_of_their_own(visit: Visit) -> None:
     page.get_by_label("Minimum of knob 1").fill("0.01")
     make.click()
     page.locator("h1", has_text="pool").wait_for()
-    told = httpx.get(f"{visit.address}/v1/models/pool").json()
-    assert told["knobs"] == {"timeout": {"log": [0.01, 10]}, "threads": {"integer": [1, 64]}, "ratio": [0, 1]}
+    reply = httpx.get(f"{visit.address}/v1/models/pool").json()
+    assert reply["knobs"] == {"timeout": {"log": [0.01, 10]}, "threads": {"integer": [1, 64]}, "ratio": [0, 1]}
     for n in range(1, 4):
         page.get_by_role("button", name="Request a decision").click()
         page.locator("#try-answer .own-units").wait_for()
@@ -254,9 +254,9 @@ def test_change_and_archive_ask_before_they_do(visit: Visit) -> None:
     dialog.get_by_role("button", name="Apply changes").click()
     dialog.wait_for(state="detached")
     page.get_by_text("30 min", exact=True).wait_for()
-    told = httpx.get(f"{visit.address}/v1/models/living").json()
-    assert (told["labels"], told["default_reward"], told["window_s"]) == (["x", "y", "<i>z</i>"], None, 1800.0)
-    assert told["features"]["auto"]["text"] == ["title"]
+    reply = httpx.get(f"{visit.address}/v1/models/living").json()
+    assert (reply["labels"], reply["default_reward"], reply["window_s"]) == (["x", "y", "<i>z</i>"], None, 1800.0)
+    assert reply["features"]["auto"]["text"] == ["title"]
     page.get_by_role("button", name="Archive", exact=True).click()
     ask = page.get_by_role("dialog", name="Archive living?")
     assert "makes no more decisions" in ask.inner_text()

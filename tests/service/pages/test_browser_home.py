@@ -211,12 +211,12 @@ def test_how_far_people_look_is_drawn_with_its_interval(visit: Visit) -> None:
         for _ in range(4):
             bodies = [{"candidates": [{"id": i, "features": [rng.random(), rng.random()]} for i in range(5)]}] * 100
             made = app.post("/v1/models/looked/decisions:batch", json={"decisions": bodies}).json()["decisions"]
-            told = []
+            listed = []
             for one in made:
                 clicked = [id for place, id in enumerate(one["ranking"], 1) if rng.random() < 0.7 / place]
                 if clicked:
-                    told.append({"decision": one["decision"], "clicked": clicked})
-            app.post("/v1/feedback:batch", json={"feedback": told}).raise_for_status()
+                    listed.append({"decision": one["decision"], "clicked": clicked})
+            app.post("/v1/feedback:batch", json={"feedback": listed}).raise_for_status()
         curve = app.get("/v1/models/looked").json()["examination"]
     assert curve is not None
     page.locator("#examination .series .dot").first.wait_for()

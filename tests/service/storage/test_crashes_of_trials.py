@@ -75,8 +75,8 @@ class App:
         if later and line("POST", f"/v1/decisions/{id}/shown", {})[1]["status"] == "shown":
             self.shown.add(id)
         if rng.random() < 0.4:
-            status, told = line("POST", f"/v1/decisions/{id}/feedback", {"reward": round(rng.random(), 2)})
-            if told.get("status") == "learnt":
+            status, answered = line("POST", f"/v1/decisions/{id}/feedback", {"reward": round(rng.random(), 2)})
+            if answered.get("status") == "learnt":
                 self.learnt.add(id)
 
 

@@ -80,12 +80,12 @@ def write_until_refused(line: Line, writer: Writer, *, rounds: int) -> tuple[int
         if status != 201:
             return status, "/v1/models/rank/decisions", body
         writer.made[reply["decision"]] = ("rank", reply)
-        told = {"clicked": [reply["ranking"][2]]}
-        writer.sent[reply["decision"]] = ("rank", told)
+        answered = {"clicked": [reply["ranking"][2]]}
+        writer.sent[reply["decision"]] = ("rank", answered)
         where = f"/v1/decisions/{reply['decision']}/feedback"
-        status, heard = line("POST", where, told)
+        status, heard = line("POST", where, answered)
         if status != 200:
-            return status, where, told
+            return status, where, answered
         writer.learnt[reply["decision"]] = heard["model_version"]
     return None
 
@@ -106,8 +106,8 @@ def fill_and_go_on(live: Live, limit: Limit) -> Writer:
     assert (seen["model_version"], seen["decisions"]) == (len(writer.learnt), len(writer.made))
     assert line("GET", "/healthz")[0] == 200
     assert line("GET", "/readyz")[0] == 503
-    told = [msgspec.json.decode(event) for event in line("GET", "/v1/models/rank/log")[1].splitlines()]
-    assert len(told) == 1 + len(writer.learnt) + len(writer.made)
+    answered = [msgspec.json.decode(event) for event in line("GET", "/v1/models/rank/log")[1].splitlines()]
+    assert len(answered) == 1 + len(writer.learnt) + len(writer.made)
     limit(False)
     assert line("GET", "/readyz")[0] == 200
     assert line("POST", where, body)[0] in (200, 201)  # the very request that was refused

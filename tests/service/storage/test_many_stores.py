@@ -82,8 +82,8 @@ def _do(store: Store, shards: list[int], step: Step, made: dict[tuple[int, Any],
         key, changes, call = rest
         if call is not None and store.find_call(shard, call) is not None:
             return "called"
-        told = (call, b"digest") if call is not None else None
-        return store.append(shard, "rumour", 9.0, b"body", key=key, changes=changes, call=told)
+        reply = (call, b"digest") if call is not None else None
+        return store.append(shard, "rumour", 9.0, b"body", key=key, changes=changes, call=reply)
     if kind == "publish":
         return store.publish(shard, rest[0], rest[1], b"state of %d" % rest[1])
     return _rebase(store, shard)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cluster import Cluster
-from service.bodies import MODELS, Clock, decision_body, log_of, model, play, request, told
+from service.bodies import MODELS, Clock, decision_body, feedback_body, log_of, model, play, request
 from service.older_schema import POSTGRES
 from smidgen.errors import InvalidArgument, MissingExtra
 from smidgen.service.admin.fsck import fsck
@@ -84,7 +84,7 @@ class TestTrips:
         reply = engine.decide("rank", request(decision_body("rank", rng)))
         assert store.round_trips - before <= 2
         before = store.round_trips
-        assert engine.feedback(reply["decision"], told(clicked=reply["ranking"][-1:])).status == "learnt"
+        assert engine.feedback(reply["decision"], feedback_body(clicked=reply["ranking"][-1:])).status == "learnt"
         assert store.round_trips - before <= 3
 
     def test_many_in_a_batch_wait_as_often_as_one(self, store: PostgresStore) -> None:

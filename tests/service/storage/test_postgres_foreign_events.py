@@ -27,14 +27,14 @@ class Sceptical(PostgresStore):
     compared = 0
 
     def event_types(self, shard: int, after: int) -> set[str]:
-        told = super().event_types(shard, after)
-        assert told == self._asked(partial(super().event_types, shard, after))
-        return told
+        found = super().event_types(shard, after)
+        assert found == self._asked(partial(super().event_types, shard, after))
+        return found
 
     def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
-        told = list(super().changes(shard, after, key))
-        assert told == self._asked(lambda: list(PostgresShards.changes(self, shard, after, key)))
-        return iter(told)
+        listed = list(super().changes(shard, after, key))
+        assert listed == self._asked(lambda: list(PostgresShards.changes(self, shard, after, key)))
+        return iter(listed)
 
     def _asked(self, question: Any) -> Any:
         since = self._news._since.copy()
@@ -63,10 +63,10 @@ def test_what_is_fetched_is_what_would_be_told(three: list[Engine], seed: int) -
         engine = rng.choice(three)
         engine.begin()
         names = [rng.choice(NAMES) for _ in range(rng.randrange(3))]
-        told = rng.sample(sorted(open_), min(len(open_), rng.randrange(4)))
+        given = rng.sample(sorted(open_), min(len(open_), rng.randrange(4)))
         if rng.random() < 0.7:
-            engine.prefetch([*((None, (id,)) for id in told), *((name, ()) for name in names)])
-        for id in told:
+            engine.prefetch([*((None, (id,)) for id in given), *((name, ()) for name in names)])
+        for id in given:
             name, reply = open_.pop(id)
             engine.run_in_savepoint(partial(engine.feedback, id, loops.feedback(**reaction(name, reply, rng))))
         for name in names:
@@ -115,9 +115,9 @@ def test_a_batch_of_several_models_waits_twice_whatever_others_wrote(postgres: s
         before = engine.store.round_trips
         engine.refresh()
         engine.begin()
-        told, mine[:] = mine[:], []
-        engine.prefetch([*((engine.is_hot_for_feedback(id), (id,)) for id in told), *((name, ()) for name in names)])
-        for id in told:
+        found, mine[:] = mine[:], []
+        engine.prefetch([*((engine.is_hot_for_feedback(id), (id,)) for id in found), *((name, ()) for name in names)])
+        for id in found:
             engine.run_in_savepoint(partial(engine.feedback, id, loops.feedback(correct=True)))
         for name in names:
             asked = request({"features": [1.0, float(turn)]})

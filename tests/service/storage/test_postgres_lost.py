@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cluster import Cluster
-from service.bodies import MODELS, model, play, told
+from service.bodies import MODELS, feedback_body, model, play
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log.events import Chain
@@ -323,7 +323,7 @@ def test_an_engine_takes_up_feedback_after_its_connection_was_lost(store: Postgr
     reply = engine.decide("rank", _request())
     engine.begin()
     status = engine.run_in_savepoint(
-        lambda: engine.feedback(reply["decision"], told(clicked=reply["ranking"][-1:]))
+        lambda: engine.feedback(reply["decision"], feedback_body(clicked=reply["ranking"][-1:]))
     ).status
     assert status == "learnt"
     kill(store)
@@ -331,7 +331,7 @@ def test_an_engine_takes_up_feedback_after_its_connection_was_lost(store: Postgr
         engine.commit()
     engine.rollback()
     before = engine.models["rank"].version
-    answer = engine.feedback(reply["decision"], told(clicked=reply["ranking"][-1:]))
+    answer = engine.feedback(reply["decision"], feedback_body(clicked=reply["ranking"][-1:]))
     assert (answer.status, answer.model_version) == ("learnt", before + 1)
 
 

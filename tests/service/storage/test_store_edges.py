@@ -87,10 +87,10 @@ class TestLog:
         with Inspection(folder) as seen:
             model = seen.model("keyed")
             event = seen.reading.events(model.shard)[1]
-            told = msgspec.json.decode(seen.log.line(model, erase_event(event)))
-            assert (told["type"], told["decision"], told["key"]) == ("erased", None, None)
-            assert told["digest"] == (erase_event(event).body or b"").hex()
-            assert set(told) == {"seq", "type", "decision", "key", "at", "digest"}
+            reply = msgspec.json.decode(seen.log.line(model, erase_event(event)))
+            assert (reply["type"], reply["decision"], reply["key"]) == ("erased", None, None)
+            assert reply["digest"] == (erase_event(event).body or b"").hex()
+            assert set(reply) == {"seq", "type", "decision", "key", "at", "digest"}
 
     def test_an_event_that_is_missing_is_told(self, folder: Path) -> None:
         with Inspection(folder) as seen, pytest.raises(InvalidRecord, match="event 999 of rank is missing"):
@@ -219,8 +219,8 @@ class TestReading:
         ("error", "told"),
         [(sqlite3.OperationalError, StorageFailed), (sqlite3.ProgrammingError, sqlite3.ProgrammingError)],
     )
-    def test_what_the_disk_refuses_is_our_refusal(self, error: type[Exception], told: type[Exception]) -> None:
-        with pytest.raises(told), sqlite_schema.translate_errors():
+    def test_what_the_disk_refuses_is_our_refusal(self, error: type[Exception], found: type[Exception]) -> None:
+        with pytest.raises(found), sqlite_schema.translate_errors():
             raise error("no")
 
     def test_a_reader_knows_the_latest_numbers_too(self, folder: Path) -> None:

@@ -129,8 +129,8 @@ class WrongSums(MemoryStore):
 
 class LearnsSilenceAgain(MemoryStore):
     def write_expiries(self, shard: int, rows: Sequence[NewExpiry]) -> list[WriteResult]:
-        told = super().write_expiries(shard, rows)
-        return [told[0], *(verdict._replace(status="learnt") for verdict in told[1:])]
+        found = super().write_expiries(shard, rows)
+        return [found[0], *(verdict._replace(status="learnt") for verdict in found[1:])]
 
 
 class AllAreDue(MemoryStore):
@@ -327,9 +327,9 @@ def test_erasing_keeps_the_chain(tmp_path: Path) -> None:
 
 def test_the_chain_is_the_one_that_is_written_down() -> None:
     """Its bytes are a format: logs of today must fit it tomorrow."""
-    told = content_digest(bytes(range(16)), "decision", 1, 12.5, "0123456789abcdef01234567", "ann", b"body")
-    assert told.hex() == "d6a617cbc1d194d5047c669f5bba5282"
-    first = chain_digest(START, 1, told)
+    found = content_digest(bytes(range(16)), "decision", 1, 12.5, "0123456789abcdef01234567", "ann", b"body")
+    assert found.hex() == "d6a617cbc1d194d5047c669f5bba5282"
+    first = chain_digest(START, 1, found)
     assert first.hex() == "701f89cb762c4b45737b788df7b5bf77"
-    assert chain_digest(first, 2, told).hex() == "0feb76af8bb69edd924a5654ed53e67c"
-    assert chain_digest(START, 2, told) != chain_digest(first, 2, told)
+    assert chain_digest(first, 2, found).hex() == "0feb76af8bb69edd924a5654ed53e67c"
+    assert chain_digest(START, 2, found) != chain_digest(first, 2, found)

@@ -235,7 +235,7 @@ def _check_modes(folder: Path, found: Problems) -> None:
 
 
 class _Check:
-    """One look at a store.
+    """A check of a store.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ class _Check:
 
 
 class _FolderCheck(_Check):
-    """One look at a data folder.
+    """A check of a data folder.
 
     Parameters
     ----------

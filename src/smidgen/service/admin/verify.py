@@ -16,7 +16,7 @@ from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.rebuild import Rebuilder
 from smidgen.service.engine.recovery import current_states, state_problem
 from smidgen.service.log.codec import EventLine
-from smidgen.service.log.events import DECIDED, HELD_OUT, Chain
+from smidgen.service.log.events import ANSWERS, DECIDED, HELD_OUT, Chain
 from smidgen.service.storage.records import State
 
 
@@ -139,6 +139,7 @@ class _Auditor:
         self._replays = True
         self._waiting: set[str] = set()
         self._held_out: set[str] = set()
+        self._reported: set[str] = set()  # open decisions with reports
         self._answered: dict[str, str] = {}
         self._before: set[str] = set()  # decisions that were answered under the base
         self._base = 0
@@ -196,8 +197,12 @@ class _Auditor:
                 self._problem(f"event {event.seq} has the learner's number {event.number}, which does not rise")
         elif event.type == HELD_OUT:
             self._check_decision(event)
-        elif event.type in ("feedback", "expired", "recorded"):
+        elif event.type in ANSWERS:
             self._check_feedback(event)
+        elif event.type == "reported":
+            self._check_report(event)
+        elif event.type == "withdrawn":
+            self._check_withdrawal(event)
         elif event.type == "taught" and event.decision is not None:
             self._check_follower_update(event)
         elif event.type == "retracted":
@@ -247,13 +252,20 @@ class _Auditor:
     def _check_feedback(self, event: EventLine) -> None:
         """Feedback, or expiry; feedback after that is late and changes nothing."""
         found, id = self._found, event.decision or ""
-        after_silence = event.type == "feedback" and event.status == "late" and self._answered.get(id) == "expired"
+        closed = self._answered.get(id) in ("expired", "settled") or id in self._before
+        after_silence = event.type == "feedback" and event.status == "late" and closed
         if id in self._answered and not after_silence:
             self._problem(f"event {event.seq} answers the decision {id} for the second time")
         elif id not in self._waiting and not after_silence:
             self._problem(f"event {event.seq} answers the decision {id}, which was not made before")
         self._waiting.discard(id)
-        if (event.type == "recorded" or event.changes) and (event.type == "recorded") is not (id in self._held_out):
+        if event.type == "settled" and id not in self._reported and not self._base:
+            self._problem(f"event {event.seq} settles the decision {id}, which has no reports")
+        self._reported.discard(id)
+        if event.type == "settled":
+            if (event.status == "recorded") > (id in self._held_out):
+                self._problem(f"event {event.seq} (settled) is recorded, and no holdout made the decision {id}")
+        elif (event.type == "recorded" or event.changes) and (event.type == "recorded") is not (id in self._held_out):
             self._problem(f"event {event.seq} ({event.type}) answers the decision {id}: only a holdout's is recorded")
         if event.status == "late":
             found.late += 1
@@ -264,12 +276,27 @@ class _Auditor:
             found.learnt += 1
             if not event.changes:
                 self._problem(f"event {event.seq} was learnt and yet has no version")
-        elif (event.status == "refused" and event.type == "expired") or event.type == "recorded":
+        elif event.status in ("refused", "recorded") and event.type != "feedback":
             if event.changes:
                 self._problem(f"event {event.seq} was refused and yet has the version {event.model_version}")
         else:
             self._problem(f"event {event.seq} has the status {event.status!r}")
         self._answered[id] = "late answer" if after_silence else event.type
+
+    def _check_report(self, event: EventLine) -> None:
+        """A report that does not close its decision."""
+        id = event.decision or ""
+        if id not in self._waiting and id not in self._answered:
+            self._problem(f"event {event.seq} reports on the decision {id}, which was not made before")
+        if id in self._waiting and "reward" in event.feedback:
+            self._reported.add(id)
+
+    def _check_withdrawal(self, event: EventLine) -> None:
+        """The reports on an open decision are dropped."""
+        id = event.decision or ""
+        if id not in self._reported and not self._base:
+            self._problem(f"event {event.seq} withdraws reports on the decision {id}, which has none")
+        self._reported.discard(id)
 
     def _check_follower_update(self, event: EventLine) -> None:
         """Outcome of the decision that was shown in place of one of these."""

@@ -63,9 +63,12 @@ def what_if(
     from smidgen.service.ope import whatif
     from smidgen.service.ope.replay import replay
     from smidgen.service.ope.report import write
+    from smidgen.service.ope.sources import ENDINGS
 
     if (log is None) == (model is None):
         raise typer.BadParameter("give either LOG or --model", param_hint="LOG")
+    if log is not None and Path(log).suffix in ENDINGS and not Path(log).exists():
+        raise typer.BadParameter(f"there is no file {log}", param_hint="LOG")
     curve = None if examined is None else as_curve(examined).tolist()
     with _bar() as progress:
         found = replay(

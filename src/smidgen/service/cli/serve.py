@@ -96,7 +96,7 @@ def serve(
             envvar="SMIDGEN_WORKERS",
             min=1,
             max=64,
-            help="Number of worker processes; more than 1 needs PostgreSQL.",
+            help="Number of worker processes. On a data folder, one has the engine and the others parse HTTP.",
         ),
     ] = 1,
     max_body: Annotated[

@@ -128,7 +128,7 @@ def describe_features(features: Vectorizer, added: Sequence[str] = ()) -> dict[s
 
 
 def usual_feedback(body: ModelBody, loop: type[Loop], kinds: tuple[str, ...]) -> str | None:
-    """The kind of feedback that a model hears first of all, for its reply."""
+    """Main kind of feedback of a model, for its reply."""
     if body.feedback is not None:
         return body.feedback
     known = [str(kind) for kind in (*USUAL.get(loop.name, ()), *Feedback) if kind in kinds]
@@ -136,7 +136,7 @@ def usual_feedback(body: ModelBody, loop: type[Loop], kinds: tuple[str, ...]) ->
 
 
 def per_key_defaults(cls: type[Learner], params: dict[str, Any], body: ModelBody) -> None:
-    """One learner per key is many: where the form of its matrix is left to the learner, its diagonal will do."""
+    """Defaults for learners per key: a diagonal matrix where the settings leave its form open."""
     covariance = inspect.signature(cls).parameters.get("covariance")
     if body.keyed and covariance is not None and covariance.default == "auto":
         params.setdefault("covariance", "diagonal")
@@ -220,6 +220,24 @@ def build_object(target: type[T], params: Mapping[str, Any]) -> T:
         raise Impossible(
             f"{target.__name__} does not accept these params: {error}", f"see /docs for the params of {target.__name__}"
         ) from error
+
+
+def param_error(error: InvalidArgument, params: Mapping[str, Any]) -> InvalidArgument:
+    """Return a learner's error with the path of the param and its value in JSON terms."""
+    for name, value in params.items():
+        start = f"{name} is {value!r}"
+        if error.problem.startswith(start):
+            hint = error.hint.partition(", e.g. ")[0]  # examples are in Python
+            return type(error)(f"params.{name} is {json_text(value)}{error.problem.removeprefix(start)}", hint)
+    return error
+
+
+def refuse_few_labels(labels: list[str] | None, count: int) -> None:
+    """Refuse a label model with fewer than two labels."""
+    where = "labels is missing" if labels is None else f"labels is an array of {len(labels)}"
+    if labels is None and count:
+        where = f"params.n_classes is {count}"
+    raise Impossible(where, 'give at least 2 labels, e.g. "labels": ["bug", "question", "praise"]')
 
 
 def refuse_missing(kind: str, given: Mapping[str, Any], accepted: Mapping[str, inspect.Parameter]) -> None:
@@ -419,7 +437,12 @@ class Blueprint:
         if body.labels is not None:
             refuse_repeated("labels", body.labels)
         self._infer(params, "n_classes", accepted, len(body.labels) if body.labels is not None else None, "labels")
-        made = build_object(self._type, params)
+        if "n_classes" in accepted and (count := params.get("n_classes", 0)) in (0, 1):
+            refuse_few_labels(body.labels, count)
+        try:
+            made = build_object(self._type, params)
+        except InvalidArgument as error:
+            raise param_error(error, params) from error
         if features is not None:
             made = around(features, made)
         # a vectorizer bounds the numbers itself
@@ -569,7 +592,7 @@ class Blueprint:
         )
 
     def reader(self, learner: Learner) -> Learner:
-        """Of a learner that takes records: the one inside, whose card says what it hears."""
+        """The inner learner of a learner of records; its card has the accepted feedback."""
         return unwrap(learner)
 
     def _infer(self, params: dict[str, Any], name: str, accepted: Any, value: int | None, source: str) -> None:
@@ -631,7 +654,7 @@ def refuse_repeated(what: str, names: list[str]) -> None:
 
 
 def _space(body: ModelBody, loop: type[Loop]) -> Any:
-    """Where the points of a tuner lie: its knobs, or, if a learner is to be found for it, the space in its params."""
+    """Search space of a tuner: its knobs, or the space in its params if the learner is chosen automatically."""
     given = body.params.get("space")
     if body.knobs is None:
         return build_setting(given) if body.learner is None else None

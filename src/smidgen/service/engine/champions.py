@@ -1,4 +1,4 @@
-"""Trust before traffic: who stands beside whom, what they must share, and whose answer goes out."""
+"""Champions, shadows and challengers: which may be compared, what they must share, whose answer is returned."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from smidgen.service.loops import features
 from smidgen.service.schemas import ModelBody, Of
 
 #: Settings of a champion that whoever stands beside it has too: they change together.
-SHARED = ("window_s", "reward_range", "default_reward", "labels", "text")
+SHARED = ("window_s", "reward_range", "default_reward", "rewards", "labels", "text")
 #: Settings of a champion alone.
 CHAMPIONS_OWN = ("holdout",)
 #: What may be amended of one who stands beside another.
@@ -53,13 +53,13 @@ def named_models(body: ModelBody) -> list[str]:
 
 
 def champion_of(body: ModelBody) -> str | None:
-    """The name of the model that it stands beside, if any."""
+    """Name of the champion of a shadow or challenger, if any."""
     of = body.shadow_of if body.shadow_of is not None else body.challenger_of
     return of.model if isinstance(of, Of) else of
 
 
 def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
-    """The settings of one beside a champion, with what they leave out as the champion was made."""
+    """Settings of a shadow or challenger; missing ones are taken from the champion."""
     made = champion.origin
     params = dict(body.params)
     changes: dict[str, Any] = {}
@@ -78,6 +78,7 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
         "window_s",
         "reward_range",
         "default_reward",
+        "rewards",
         "knobs",
         "keep_texts",
         "keep_asked",
@@ -96,7 +97,7 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
 
 
 def blueprint_beside(name: str, body: ModelBody, champion: ServedModel) -> Blueprint:
-    """The blueprint of a model that is to stand beside a champion, under the champion's terms; or a refusal."""
+    """Blueprint of a shadow or challenger under the champion's terms. Raises if they do not fit."""
     if champion.archived_at is not None:
         raise Conflict(f'the model "{champion.name}" is archived', "name a model that is not archived")
     if champion.leader is not None:
@@ -123,7 +124,7 @@ def refuse_second(champion: ServedModel, *, shadow: bool) -> None:
 
 
 def _refuse_incompatible(body: ModelBody, blueprint: Blueprint, champion: ServedModel) -> None:
-    """Refuse what cannot answer the champion's requests, or hear what comes back."""
+    """Refuse a model that cannot answer the champion's requests or learn from its feedback."""
     theirs, hint = champion.blueprint, "omit it: then it is the champion's"
     labels, own = theirs.body.labels, blueprint.body.labels
     facts: list[tuple[str, Any, Any]] = [
@@ -139,7 +140,7 @@ def _refuse_incompatible(body: ModelBody, blueprint: Blueprint, champion: Served
     made, now = LiveSettings.of(body), theirs.terms
     facts += [
         (name, getattr(made, name), getattr(now, name))
-        for name in ("window_s", "reward_range", "default_reward")
+        for name in ("window_s", "reward_range", "default_reward", "rewards")
         if getattr(made, name) != getattr(LiveSettings.of(champion.origin.body), name)
     ]
     for what, given, wanted in facts:

@@ -13,7 +13,7 @@ from smidgen.service.storage.protocol import Store
 
 
 class EngineContext(NamedTuple):
-    """One of each.
+    """Dependencies shared by all command handlers.
 
     Attributes
     ----------

@@ -24,6 +24,7 @@ from smidgen.service.engine.budget import Budget
 from smidgen.service.engine.champions import challenger_answers, unit_draw
 from smidgen.service.engine.context import CommandHandler, EngineContext
 from smidgen.service.engine.learner_cache import OpenDecision
+from smidgen.service.engine.live_settings import FIRST
 from smidgen.service.engine.log_reader import Reply, reply
 from smidgen.service.engine.model import ServedModel, feature_names, read_lengths
 from smidgen.service.engine.question import recorded
@@ -34,7 +35,7 @@ from smidgen.service.log.events import Salts
 from smidgen.service.loops.base import UNDRAWN
 from smidgen.service.loops.evaluator import TrainingSignal
 from smidgen.service.loops.features import with_request_path
-from smidgen.service.schemas import DecisionBody, digest
+from smidgen.service.schemas import DecisionBody, Rewards, digest
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.records import NewDecision
 
@@ -292,13 +293,10 @@ class DecideHandler(CommandHandler):
         hashed = [] if answer.holdout else self._new_hashed_names(model, body)
         record, beside = answer.learner.to_compact(decision), None if shown is None else shown.decision
         shared = _shared_fields(
-            answer.start,
-            answer.names,
-            hashed,
-            self.request,
-            body.unit if model.leader is None else None,
-            answer.lengths,
+            answer.start, answer.names, hashed, self.request, body.unit if model.leader is None else None, terms.rewards
         )
+        if answer.lengths is not None:
+            shared = {**(shared or {}), "lengths": answer.lengths}
         if shown is None:
             shared = {**(shared or {}), **self._question(answer, request, len(record))} or None
         holdout, unit = terms.holdout, body.unit or body.key
@@ -366,6 +364,7 @@ class DecideHandler(CommandHandler):
                     row.beside,
                     answer.names,
                     answer.holdout,
+                    model.blueprint.terms.rewards,
                 )
                 self._open_decisions.add(row.decision, opened, len(row.body))
                 self._undo.push(self._open_decisions.drop, row.decision)
@@ -421,14 +420,15 @@ def _drop(lengths: dict[str, int], paths: Iterable[str]) -> None:
 
 
 def _shared_fields(
-    start: bytes | None,
-    names: Carried,
-    hashed: list[str],
-    request: str | None,
-    unit: str | None,
-    lengths: dict[str, int] | None,
+    start: bytes | None, names: Carried, hashed: list[str], request: str | None, unit: str | None, rewards: Rewards
 ) -> dict[str, Any] | None:
     """Optional fields of a decision's event; None if there are none."""
-    told: dict[str, Any] = {"start": start, "names": names or None, "hashed": hashed or None, "request": request}
-    told |= {"unit": unit, "lengths": lengths}
+    told: dict[str, Any] = {
+        "start": start,
+        "names": names or None,
+        "hashed": hashed or None,
+        "request": request,
+        "unit": unit,
+    }
+    told["rewards"] = None if rewards == FIRST else rewards
     return {name: value for name, value in told.items() if value is not None} or None

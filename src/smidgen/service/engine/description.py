@@ -127,6 +127,7 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float, *, hel
         window_s=terms.window_s,
         reward_range=terms.reward_range if Feedback.REWARD in model.blueprint.card.kinds else None,
         default_reward=terms.default_reward,
+        rewards=terms.rewards,
         explore=_in_force(terms.explore, model.blueprint.settings.get("floor")),
         min_share=_in_force(terms.min_share, model.blueprint.settings.get("min_share")),
         retention_s=terms.retention_s,
@@ -164,7 +165,7 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float, *, hel
 
 
 def _base(bases: Sequence[Checkpoint]) -> BaseReply | None:
-    """Where a log begins; of several shards, how much lies under their bases together, and when the last was made."""
+    """Retention checkpoint of a log; for several shards, the sum of folded events and the latest time."""
     if not bases:
         return None
     seq, version, floor = (sum(values) for values in zip(*((b.seq, b.version, b.floor) for b in bases), strict=True))

@@ -211,7 +211,7 @@ class Transactions:
         self._undo.rollback()
 
     def run(self, command: Callable[[], T]) -> T:
-        """One command as a batch of its own, or as a part of the one that is open."""
+        """Run a command in its own batch, or in the open one."""
         if self.store.in_batch:
             return command()
         wanted: set[int] | None = None
@@ -281,7 +281,7 @@ class ShardLeases:
         return [shard for shard, epoch in granted.items() if shard not in before or before[shard][0] != epoch]
 
     def start(self, news: Callable[[list[int]], None]) -> None:
-        """Renew in a thread of its own, however busy the writer is; ``news`` is told of shards that are new."""
+        """Renew leases in a separate thread, independent of the writer; calls ``news`` with newly leased shards."""
         self._thread = threading.Thread(target=self._renew_loop, args=(news,), name="smidgen leases", daemon=True)
         self._thread.start()
 
@@ -389,7 +389,7 @@ class Maintenance(Transactions):
                 model.saved = model.seq
 
     def _vacuum(self) -> None:
-        """Take what was erased out of the files: stale snapshots, and what the database has written aside."""
+        """Remove erased data from the files: old snapshots, and pages that the database has freed."""
         self.vacuum_pending = True
         try:
             for model in list(self.shards.values()):
@@ -414,7 +414,7 @@ class Maintenance(Transactions):
             _log.warning("what lies under a base is not erased yet: %s", error)
 
     def snapshot(self, model: ServedModel) -> None:
-        """Write the model's learner, or its keyed learners, aside, and its names."""
+        """Write snapshots of the model's learners and names."""
         if self._shard_access is not None:
             self.run(lambda: self._snapshot(self.acquire(model)))
             return
@@ -449,7 +449,7 @@ class Maintenance(Transactions):
             self.store.publish(model.shard, None, model.seq, group.to_bytes(), epoch)
 
     def compact(self) -> None:
-        """Between batches: write a large file anew in whose unused parts something erased may be."""
+        """Between batches: rewrite a large file whose free pages may hold erased data."""
         try:
             self.store.compact()
             self.fragmented = self.store.is_fragmented
@@ -497,7 +497,7 @@ class Maintenance(Transactions):
         return [row for row in known if self.owns(row.shard) or row.expires_at + patience < now]
 
     def sweep_all(self, stopped: Callable[[], bool] = lambda: False) -> int:
-        """Settle all expired windows, some in each batch, whoever owns the shards, unless stopped."""
+        """Expire all closed windows, in several batches, on all shards, until stopped."""
         total, before = 0, list[DecisionRow]()
         while not stopped() and (rows := self._due_here(patience=0.0)) and rows != before:
             before = rows
@@ -643,7 +643,7 @@ class Engine(Maintenance):
             self._decide.request = None
 
     def decide(self, name: str, body: DecisionBody) -> Reply:
-        """One decision."""
+        """Make a decision."""
         if self.store.in_batch:
             return self._decide.handle(name, body)
         return self.run(lambda: self._decide.handle(name, body))
@@ -692,13 +692,13 @@ class Engine(Maintenance):
         return self.run(lambda: self._feedback.mark_shown(name, allowed))
 
     def retract(self, name: str, allowed: str | None = None, ready: RefoldedLearner | None = None) -> UndoneReply:
-        """Undo what was learnt of a decision; ``ready`` is what was folded aside."""
+        """Undo the learning from a decision; ``ready`` is the state rebuilt in the background."""
         return self.run(lambda: self._rollback.retract(name, allowed, ready))
 
     def roll_back(
         self, name: str, version: int | None = None, ready: RefoldedLearner | None = None, *, then: float | None = None
     ) -> UndoneReply:
-        """Go back to the weights of a version, or of a moment; ``ready`` is what was folded aside."""
+        """Restore the weights of a version or a time; ``ready`` is the state rebuilt in the background."""
         return self.run(lambda: self._rollback.roll_back(name, version, ready, then=then))
 
     def forget(
@@ -710,7 +710,7 @@ class Engine(Maintenance):
         allowed: str | None = None,
         ready: LogsWithoutKey | None = None,
     ) -> ForgottenReply:
-        """Erase all that was said of a key, for good, once the batch is committed; ``ready`` is what was folded aside.
+        """Erase all data of a key, permanently once committed; ``ready`` is the state rebuilt in the background.
 
         Copies of the model forget the key too; who may see only one model is not told their names.
         """
@@ -720,7 +720,7 @@ class Engine(Maintenance):
         return answer
 
     def stage(self, model: ServedModel, plan: Plan, found: Sequence[CheckpointState], *, first: bool) -> None:
-        """Write states of a base of a shard that is to come aside."""
+        """Write states of a shard's next checkpoint to the staging area."""
         self.run(lambda: self._retention.stage(model, plan, found, first=first))
 
     def apply_checkpoint(self, model: ServedModel, plan: Plan) -> RetainedReply:
@@ -737,7 +737,7 @@ class Engine(Maintenance):
         return answer
 
     def retention_state(self, model: ServedModel) -> RetainedReply:
-        """Where the log of a shard begins."""
+        """Beginning of the log of a shard."""
         return self.run(lambda: self._retention.unchanged_reply(model))
 
     def retain(self, name: str, older_than_s: float, progress: Progress | None = None) -> RetainedReply:

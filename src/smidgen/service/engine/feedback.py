@@ -2,7 +2,8 @@
 
 `FeedbackHandler.handle` is the path of feedback on a decision, top to bottom: find the decision, parse the answer,
 write the event, teach the learner, then the shadow and challenger of the model (`FollowerTrainer`). `ExpiryHandler` is
-the same path for a decision whose window closed without feedback, in a model with a default reward.
+the same path for a decision whose window closed without feedback, in a model with a default reward, or with reports
+that are learned together (`smidgen.service.engine.reports`).
 """
 
 from __future__ import annotations
@@ -18,19 +19,31 @@ from smidgen.errors import NotTeachable, SmidgenError
 from smidgen.features.state import Carried, Places
 from smidgen.service.engine.context import CommandHandler, EngineContext
 from smidgen.service.engine.learner_cache import CachedLearner, OpenDecision
+from smidgen.service.engine.live_settings import FIRST
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import LearningEvent, restored_version
+from smidgen.service.engine.reports import (
+    Report,
+    check_report,
+    combined_reward,
+    has_rewards,
+    is_complete,
+    is_repeat,
+    read_reports,
+    write_reports,
+)
 from smidgen.service.engine.stories import refuse_follower, unknown_decision
-from smidgen.service.errors import Conflict, StorageFailed, Taken
+from smidgen.service.errors import Conflict, Impossible, StorageFailed, Taken
 from smidgen.service.log import codec
-from smidgen.service.loops.base import ParsedFeedback
+from smidgen.service.loops.base import Loop, ParsedFeedback
 from smidgen.service.loops.evaluator import TrainingSignal
-from smidgen.service.schemas import FeedbackBody, FeedbackReply, ShownReply, digest
+from smidgen.service.schemas import FeedbackBody, FeedbackReply, ShownReply, digest, reaction_of
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.records import (
     DecisionRow,
     NewExpiry,
     NewFeedback,
+    NewReport,
     WriteResult,
     WriteStatus,
     classify_repeat,
@@ -47,10 +60,11 @@ _log = logging.getLogger("smidgen.service")
 
 
 class Answer(NamedTuple):
-    """The feedback of one request."""
+    """The feedback of one request: all that was sent, and the one field of the loop in it."""
 
     decision: str
     given: dict[str, Any]
+    reaction: dict[str, Any]
     digest: bytes
     open_until: float | None  # the end of the window, if the decision is in memory and has no feedback
 
@@ -70,6 +84,7 @@ class FeedbackHandler(CommandHandler):
         super().__init__(context)
         self._followers = followers
         self._before_promotion = followers.before_promotion
+        self._closer = DecisionCloser(context, followers)
 
     def handle(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
         """Learn from the reaction to a decision; the reply says why, if nothing was learned."""
@@ -77,28 +92,66 @@ class FeedbackHandler(CommandHandler):
         if made is not None and self._models.acquire(made.model):
             made = self._open_decisions.get(name)  # other workers may have changed its past
         given = body.given()
-        answer = Answer(name, given, digest(given), None if made is None else made.expires_at)
+        answer = Answer(name, given, reaction_of(given), digest(given), None if made is None else made.expires_at)
         if made is None:
             row, model = self._models.find(self._log, name, allowed)
             refuse_follower(name, row.beside)
-            if row.feedback_seq is not None and (known := classify_repeat(row, answer.digest)) is not None:
+            closed = row.feedback_seq is not None and row.reports is None and bool(answer.reaction)
+            if closed and (known := classify_repeat(row, answer.digest)) is not None:
                 return _to_reply(name, known, model.version, model)
-            made = self._read(row, model)
+            made = self._closer.read(row, model)
         elif not made.model.is_visible_to(allowed):
             raise unknown_decision(name)
         refuse_follower(name, made.beside)
+        if not given:
+            raise Impossible("the feedback is empty", made.model.blueprint.loop.accepted_feedback())
+        if made.rewards != FIRST or not answer.reaction:
+            return self._report(answer, made)
         if made.holdout:
             return self._record(answer, made)
         if not made.model.is_current(made.seq):
             return self._learn_before_promotion(answer, made)
         return self._learn(answer, made)
 
-    def _read(self, row: DecisionRow, model: ServedModel) -> OpenDecision:
-        """Read a decision that is not in memory."""
-        told = self._log.decision(model, row.seq)
-        return OpenDecision(
-            model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names, holdout=told.holdout
-        )
+    def _report(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
+        """Record a report, and learn what all of them come to if nothing more is to come."""
+        model, now, name, reaction = made.model, self._clock(), answer.decision, answer.reaction
+        row = self._store.decision(name)
+        if row is None:
+            raise unknown_decision(name)
+        reports, new = read_reports(row.reports), Report(answer.digest, now, answer.given)
+        if is_repeat(reports, new) or (reaction and self._counts_again(made, name, row)):
+            return _to_reply(name, "duplicate", model.version, model)
+        then = model.blueprint_at(made.seq)
+        if reaction:
+            then.loop.check_feedback(then.kind, then.card, reaction)
+        late = now > row.expires_at or (row.feedback_seq is not None and bool(reaction))
+        check_report(made.rewards, then.terms, [] if late else reports, new)
+        if late:
+            return self._report_late(answer, made, row)
+        every = [*reports, new]
+        body = codec.encode({"feedback": answer.given})
+        report = NewReport(name, now, made.key, body, write_reports(every), bool(reaction))
+        verdict = self._store.write_report(model.shard, report)
+        if row.feedback_seq is None and has_rewards(every) and is_complete(made.rewards, every):
+            verdict = self._closer.settle(made, name, every, strict=True)
+        status: WriteStatus = "learnt" if verdict.status == "learnt" else "recorded"
+        return _to_reply(name, status, verdict.version, model)
+
+    def _counts_again(self, made: OpenDecision, name: str, row: DecisionRow) -> bool:
+        """Check whether a rollback undid the retraction of what was learned of the decision."""
+        if made.holdout or row.feedback_seq is not None or not made.model.is_current(made.seq):
+            return False
+        learnt = self._learners.get(made.model, made.key).learner._learnt
+        return made.decision.number in learnt and restored_version(self._store, row.shard, name) is not None
+
+    def _report_late(self, answer: Answer, made: OpenDecision, row: DecisionRow) -> FeedbackReply:
+        """Write the first reward that comes too late; of other reports only the status is returned."""
+        if not answer.reaction or row.late_hash is not None or row.feedback_hash is not None:
+            return _to_reply(answer.decision, "late", made.model.version, made.model)
+        content = codec.FeedbackBody(answer.given, serialization.encode(None))
+        verdict, _ = self._write(answer._replace(open_until=None), made, ParsedFeedback(None), content)
+        return self._finish(answer, made, verdict)
 
     def _learn(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
         """Write the event, then teach the learner; if it refuses, the write is undone."""
@@ -107,11 +160,13 @@ class FeedbackHandler(CommandHandler):
         repeated = made.decision.number in held.learner._learnt
         if repeated and restored_version(self._store, model.shard, answer.decision) is not None:
             return _to_reply(answer.decision, "duplicate", model.version, model)
-        reaction = blueprint.loop.parse_feedback(blueprint.reader(held.learner), made.decision, made.ids, answer.given)
+        reaction = blueprint.loop.parse_feedback(
+            blueprint.reader(held.learner), made.decision, made.ids, answer.reaction
+        )
         group = self._learners.shared_state(model)
         decision, encoded, more = self._learners.again(model, held, made.decision, made.names)
         places = group.places(decision) if group is not None else None
-        kept, learn = blueprint.loop.loggable_feedback(answer.given, reaction), serialization.encode(reaction.learn)
+        kept, learn = _loggable(blueprint.loop, answer, reaction), serialization.encode(reaction.learn)
         content = codec.FeedbackBody(kept, learn, places, row=encoded, names=list(more) or None)
         verdict, at = self._write(answer, made, reaction, content)
         if verdict.status == "learnt" and verdict.seq is not None:
@@ -126,21 +181,23 @@ class FeedbackHandler(CommandHandler):
     def _record(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
         """Write feedback on a decision of the holdout: it is measured, and no learner learns from it."""
         then = made.model.blueprint_at(made.seq)
-        reaction = then.loop.parse_feedback(then.reader(then.learner(made.key)), made.decision, made.ids, answer.given)
-        content = codec.FeedbackBody(then.loop.loggable_feedback(answer.given, reaction), serialization.encode(None))
+        reaction = then.loop.parse_feedback(
+            then.reader(then.learner(made.key)), made.decision, made.ids, answer.reaction
+        )
+        content = codec.FeedbackBody(_loggable(then.loop, answer, reaction), serialization.encode(None))
         verdict, _ = self._write(answer, made, reaction, content, recorded=True)
         return self._finish(answer, made, verdict)
 
     def _learn_before_promotion(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
         """Learn feedback on a decision that earlier settings of the model made: the present learner is taught it."""
         model, key, then = made.model, made.key, made.model.blueprint_at(made.seq)
-        reaction = then.loop.parse_feedback(then.reader(then.learner(key)), made.decision, made.ids, answer.given)
-        ((field, value),) = answer.given.items()
+        reaction = then.loop.parse_feedback(then.reader(then.learner(key)), made.decision, made.ids, answer.reaction)
+        ((field, value),) = answer.reaction.items()
         late = self._clock() > made.expires_at
         learn, places = (
             (reaction.learn, None) if late else self._before_promotion.teach(made, answer.decision, field, value)
         )
-        kept = then.loop.loggable_feedback(answer.given, reaction)
+        kept = _loggable(then.loop, answer, reaction)
         content = codec.FeedbackBody(kept, serialization.encode(learn), places)
         verdict, at = self._write(answer._replace(open_until=None), made, reaction, content)
         if verdict.status == "learnt" and verdict.seq is not None:
@@ -175,7 +232,7 @@ class FeedbackHandler(CommandHandler):
         return verdict, row.at
 
     def _train_followers(self, answer: Answer, made: OpenDecision, at: float) -> None:
-        ((field, value),) = answer.given.items()
+        ((field, value),) = answer.reaction.items()
         self._followers.train(made, answer.decision, field, value, answer.digest, at)
 
     def _finish(self, answer: Answer, made: OpenDecision, verdict: WriteResult) -> FeedbackReply:
@@ -190,6 +247,12 @@ class FeedbackHandler(CommandHandler):
         return ShownReply(status="late" if counted is None else "shown" if counted else "duplicate")
 
 
+def _loggable(loop: Loop, answer: Answer, reaction: ParsedFeedback) -> dict[str, Any]:
+    """What the log keeps of feedback: what the loop keeps of its own field, and what every loop has."""
+    common = {name: value for name, value in answer.given.items() if name not in answer.reaction}
+    return loop.loggable_feedback(answer.reaction, reaction) | common
+
+
 def _to_reply(name: str, status: WriteStatus, version: int, model: ServedModel) -> FeedbackReply:
     if status == "conflict":
         raise Conflict(
@@ -201,8 +264,25 @@ def _to_reply(name: str, status: WriteStatus, version: int, model: ServedModel) 
     return FeedbackReply(status=known, model_version=version, shard=model.shard_in_reply)
 
 
-class ExpiryHandler(CommandHandler):
-    """Learns the default reward of decisions whose windows closed without feedback, in the order of their ends.
+class Closing(NamedTuple):
+    """The reward that closes a decision, the field of its event that has it, and whether reports come to it."""
+
+    field: str
+    reward: float | None
+    settled: bool = False
+
+    @property
+    def type(self) -> str:
+        """The type of its event."""
+        return "settled" if self.settled else "expired"
+
+    def reaction(self, loop: Loop) -> ParsedFeedback:
+        """The reward as the learner takes it."""
+        return loop.default_feedback() if self.reward is None or not self.settled else loop.parse_reward(self.reward)
+
+
+class DecisionCloser(CommandHandler):
+    """Closes decisions with a reward that no single feedback gave: the default, or what reports come to.
 
     Parameters
     ----------
@@ -217,6 +297,111 @@ class ExpiryHandler(CommandHandler):
         self._followers = followers
         self._before_promotion = followers.before_promotion
 
+    def read(self, row: DecisionRow, model: ServedModel) -> OpenDecision:
+        """Read a decision that is not in memory."""
+        told = self._log.decision(model, row.seq)
+        return OpenDecision(
+            model,
+            row.seq,
+            told.key,
+            row.expires_at,
+            told.decision,
+            told.ids,
+            names=told.names,
+            holdout=told.holdout,
+            rewards=told.rewards,
+        )
+
+    def settle(self, made: OpenDecision, id: str, reports: list[Report], *, strict: bool = False) -> WriteResult:
+        """Learn the one reward that the reports on a decision come to."""
+        reward = combined_reward(made.rewards, made.model.blueprint.terms, reports)
+        return self.close(made, id, Closing("reward", reward, settled=True), strict=strict)
+
+    def close(self, made: OpenDecision, id: str, closing: Closing, *, strict: bool = False) -> WriteResult:
+        """Learn a reward, as an event of the log.
+
+        If the learner refuses, an event says so: the decision is closed, in its turn, and not tried again. With
+        ``strict`` the refusal is raised instead.
+        """
+        model, said = made.model, {closing.field: closing.reward}
+        if made.holdout:
+            unlearned = codec.FeedbackBody(said, serialization.encode(None))
+            return self._write(made, id, closing, unlearned, closing.reaction(model.blueprint.loop), refused=True)[0]
+        held = self._learners.get(model, made.key)
+        self._learners.shared_state(model)
+        self._learners.before_change(model, made.key)
+        try:
+            reaction = closing.reaction(model.blueprint.loop)
+            body = self._learn(made, id, held, closing, reaction.learn)
+        except (StorageFailed, Taken, OSError, MemoryError):
+            raise
+        except Exception as error:  # a plugin's learner may refuse with an error of its own, or stop half-way
+            if strict:
+                raise
+            _log.warning("the expired decision %s was not learned: %s", id, error)
+            problem = error.problem if isinstance(error, SmidgenError) else repr(error)
+            if not isinstance(error, SmidgenError):
+                self._learners.evict(model, made.key)
+            refusal = codec.FeedbackBody(said, serialization.encode(None), problem=problem[:LONGEST])
+            return self._write(made, id, closing, refusal, None, refused=True)[0]
+        verdict, at = self._write(made, id, closing, structs.replace(body, feedback=said), reaction)
+        if verdict.status == "learnt" and verdict.seq is not None:
+            self._learners.after_change(model, made.key, held, verdict.seq)
+            crash_point("silence-learnt")
+            self._followers.train(made, id, "reward", closing.reward, _SILENT, at)
+        else:
+            self._learners.evict(model, made.key)
+        return verdict
+
+    def _learn(
+        self, made: OpenDecision, id: str, held: CachedLearner, closing: Closing, learn: Any
+    ) -> codec.FeedbackBody:
+        """Teach the learner the reward; the body of the event."""
+        model = made.model
+        if not model.is_current(made.seq):
+            lesson, places = self._before_promotion.teach(made, id, "reward", closing.reward)
+            return codec.FeedbackBody({}, serialization.encode(lesson), places)
+        group = self._learners.shared_state(model)
+        decision, row, more = self._learners.again(model, held, made.decision, made.names)
+        places = group.places(decision) if group is not None else None
+        change = LearningEvent(closing.type, held.learner.adopt(decision), learn, places, [*made.names, *more])
+        self._learners.learn(model, made.key, held, change)
+        return codec.FeedbackBody({}, serialization.encode(learn), places, row=row, names=list(more) or None)
+
+    def _write(
+        self,
+        made: OpenDecision,
+        id: str,
+        closing: Closing,
+        content: codec.FeedbackBody,
+        reaction: ParsedFeedback | None,
+        *,
+        refused: bool = False,
+    ) -> tuple[WriteResult, float]:
+        """Write that a decision is closed; the result, and the time of the event. What is refused teaches nothing."""
+        measure, position = (None, None) if reaction is None else (reaction.measure, reaction.position)
+        body = codec.encode(content)
+        row = NewExpiry(id, self._clock(), made.key, measure, position, body, refused, closing.settled)
+        (verdict,) = self._store.write_expiries(made.model.shard, [row])
+        self._open_decisions.drop(id)
+        return verdict, row.at
+
+
+class ExpiryHandler(CommandHandler):
+    """Closes decisions whose windows are over, in the order of their ends: with their reports, or the default reward.
+
+    Parameters
+    ----------
+    context
+        The dependencies of command handlers.
+    followers
+        Teaches the shadow and challenger of a model.
+    """
+
+    def __init__(self, context: EngineContext, followers: FollowerTrainer) -> None:
+        super().__init__(context)
+        self._closer = DecisionCloser(context, followers)
+
     def expire_before(self, decision: str) -> None:
         """Expire a decision whose window is over, and those of its shard that ended before it."""
         row, now = self._store.decision(decision), self._clock()
@@ -229,72 +414,19 @@ class ExpiryHandler(CommandHandler):
             self._learners.unpin()
 
     def handle(self, row: DecisionRow) -> None:
-        """Learn the default reward, as an event of the log.
-
-        If the learner refuses, an event says so: the decision is closed, in its turn, and not tried again.
-        """
+        """Learn what was reported, or the default reward, as an event of the log."""
         model = self._models.by_shard[row.shard]
         self._models.acquire(model)
-        if self._store.shared and ((now := self._store.decision(row.id)) is None or not now.is_due):
-            return  # another worker has expired it, or it has feedback, or it was erased
-        told, reward = self._log.decision(model, row.seq), model.blueprint.terms.default_reward
-        made = OpenDecision(model, row.seq, told.key, row.expires_at, told.decision, told.ids, names=told.names)
-        said, reaction = {"default_reward": reward}, model.blueprint.loop.default_feedback()
-        if told.holdout:
-            self._close(row, made, codec.FeedbackBody(said, serialization.encode(None)), reaction, refused=True)
-            return
-        held = self._learners.get(model, told.key)
-        self._learners.shared_state(model)
-        self._learners.before_change(model, told.key)
-        try:
-            body = self._learn(made, row.id, held)
-        except (StorageFailed, Taken, OSError, MemoryError):
-            raise
-        except Exception as error:  # a plugin's learner may refuse with an error of its own, or stop half-way
-            _log.warning("the expired decision %s was not learned: %s", row.id, error)
-            problem = error.problem if isinstance(error, SmidgenError) else repr(error)
-            if not isinstance(error, SmidgenError):
-                self._learners.evict(model, told.key)
-            refusal = codec.FeedbackBody(said, serialization.encode(None), problem=problem[:LONGEST])
-            self._close(row, made, refusal, None, refused=True)
-            return
-        verdict, at = self._close(row, made, structs.replace(body, feedback=said), reaction)
-        if verdict.status == "learnt" and verdict.seq is not None:
-            self._learners.after_change(model, told.key, held, verdict.seq)
-            crash_point("silence-learnt")
-            self._followers.train(made, row.id, "reward", reward, _SILENT, at)
+        if self._store.shared:
+            now = self._store.decision(row.id)
+            if now is None or not now.is_due:
+                return  # another worker has expired it, or it has feedback, or it was erased
+            row = now
+        made = self._closer.read(row, model)
+        if row.reported:
+            self._closer.settle(made, row.id, read_reports(row.reports))
         else:
-            self._learners.evict(model, told.key)
-
-    def _learn(self, made: OpenDecision, id: str, held: CachedLearner) -> codec.FeedbackBody:
-        """Teach the learner the default reward; the body of the event."""
-        model = made.model
-        if not model.is_current(made.seq):
-            default = model.blueprint.terms.default_reward
-            learn, places = self._before_promotion.teach(made, id, "reward", default)
-            return codec.FeedbackBody({}, serialization.encode(learn), places)
-        learn, group = model.blueprint.loop.default_feedback().learn, self._learners.shared_state(model)
-        decision, row, more = self._learners.again(model, held, made.decision, made.names)
-        places = group.places(decision) if group is not None else None
-        change = LearningEvent("expired", held.learner.adopt(decision), learn, places, [*made.names, *more])
-        self._learners.learn(model, made.key, held, change)
-        return codec.FeedbackBody({}, serialization.encode(learn), places, row=row, names=list(more) or None)
-
-    def _close(
-        self,
-        row: DecisionRow,
-        made: OpenDecision,
-        content: codec.FeedbackBody,
-        reaction: ParsedFeedback | None,
-        *,
-        refused: bool = False,
-    ) -> tuple[WriteResult, float]:
-        """Write that a window closed; the result, and the time of the event. What is refused teaches nothing."""
-        measure, position = (None, None) if reaction is None else (reaction.measure, reaction.position)
-        expiry = NewExpiry(row.id, self._clock(), made.key, measure, position, codec.encode(content), refused)
-        (verdict,) = self._store.write_expiries(row.shard, [expiry])
-        self._open_decisions.drop(row.id)
-        return verdict, expiry.at
+            self._closer.close(made, row.id, Closing("default_reward", model.blueprint.terms.default_reward))
 
 
 class FollowerTrainer(CommandHandler):

@@ -38,7 +38,7 @@ from smidgen.service.engine.undo import Progress, UndoStack
 from smidgen.service.errors import Busy, Retained
 from smidgen.service.log import codec
 from smidgen.service.log.checkpoint import Checkpoint, CheckpointState, Lineage
-from smidgen.service.log.events import ERASED, HELD_OUT, REWINDS, Event
+from smidgen.service.log.events import ANSWERED, ERASED, HELD_OUT, REWINDS, Event
 from smidgen.service.loops.evaluator import TrainingSignal
 from smidgen.service.storage.protocol import Question, StoreReader
 from smidgen.service.storage.records import Counts, State
@@ -108,7 +108,7 @@ class NameRedactor:
         """Take the next event; its body as it is to be, None if it stays as it is, or if it is the key's own."""
         if event.type == "decision":
             return self._redact_decision(event)
-        if event.type in ("feedback", "expired"):
+        if event.type in ANSWERED:
             return self._redact_feedback(event)
         return self._redact_examples(event) if event.type == "taught" else None
 
@@ -426,7 +426,7 @@ class LogWithoutKey:
         if any(each.type == "rolled_back" for each in self.undo_events(self._shard)):
             return True
         events = self._family.reading.events_of_key(self._shard, key)
-        first = next((each for each in events if each.type not in (HELD_OUT, "recorded")), None)
+        first = next((each for each in events if not _of_holdout(each)), None)
         return first is not None and first.seq == event.seq
 
     # What came from elsewhere
@@ -536,7 +536,7 @@ class LogWithoutKey:
         return event if body is None else event._replace(body=body)
 
     def checkpoint(self, shard: int) -> Checkpoint | None:
-        """Where the log begins, if not with its first event."""
+        """Retention checkpoint of a log; None if it begins with its first event."""
         return self._family.reading.checkpoint(shard)
 
     def checkpoint_state(self, shard: int, key: str | None) -> CheckpointState | None:
@@ -593,8 +593,15 @@ class LogWithoutKey:
         return [row for row in self._family.reading.query(question, shard, **values) if row != (self._key,)]
 
 
+def _of_holdout(event: Event) -> bool:
+    """Check whether an event may be of a holdout's decision: the learner of its key does not begin with it."""
+    return event.type in (HELD_OUT, "recorded", "reported", "withdrawn") or (
+        event.type in ANSWERED and event.made is None
+    )
+
+
 def _has_numbers(event: Event) -> bool:
-    """Check whether an event tells of a record with a number."""
+    """True if an event has a record with a number."""
     contexts: list[Any] = []
     if event.type == "decision":
         contexts = [saving.read_compact(codec.read_decision(event.body, event.seq).record, "", "").context]

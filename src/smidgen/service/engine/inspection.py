@@ -102,7 +102,7 @@ def require_existing(where: Place) -> Place:
 
 @contextmanager
 def open_for_change(where: Place) -> Iterator[Store]:
-    """The store for a small change beside a running service: waits its turn, and lasts when it returns."""
+    """The store, opened for a small change while a service may be running. Waits for the lock; durable on return."""
     store = open_store(where)
     try:
         store.begin()

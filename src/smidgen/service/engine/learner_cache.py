@@ -24,6 +24,7 @@ from smidgen.learners import Learner
 from smidgen.learners.pipeline import Pipeline, vectorizer_of
 from smidgen.serialization import same
 from smidgen.service.engine import recovery
+from smidgen.service.engine.live_settings import FIRST
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import (
     LearningEvent,
@@ -35,11 +36,14 @@ from smidgen.service.engine.replay import (
 )
 from smidgen.service.engine.shared_state import NONE, SharedKeyState, fold
 from smidgen.service.engine.undo import UndoStack
-from smidgen.service.log.events import Event
+from smidgen.service.log.events import ANSWERED, Event
+from smidgen.service.schemas import Rewards
 from smidgen.service.storage.protocol import LearnerStore
 
 #: Events that learners and groups can take one after the other; whoever meets another kind reads all of it anew.
-ORDINARY = frozenset({"created", "decision", "feedback", "expired", "taught", "shown", "held_out", "recorded"})
+ORDINARY = frozenset(
+    {"created", "decision", "taught", "shown", "held_out", "reported", "withdrawn", *ANSWERED, "recorded"}
+)
 #: Further behind than this, it is quicker to read a group anew.
 FAR = 20_000
 _NOTHING = UndoneVersions()
@@ -148,7 +152,7 @@ class CachedLearner:
 
     @property
     def has_unwritten(self) -> bool:
-        """True if it is to be written aside: one that may still begin with what others share would not, once read."""
+        """True if the learner has changes to write. A keyed learner that still equals the shared start has none."""
         return self.changed and not self.new
 
 
@@ -270,7 +274,7 @@ class LearnerCache:
             self.undo.push(self._groups.pop, model.shard, None)
 
     def _catch_up(self, model: ServedModel, key: str | None, held: CachedLearner) -> CachedLearner | None:
-        """Let a learner take what others wrote; None if it is to be read anew, since others began with it."""
+        """Apply other workers' events to a learner. None if it must be rebuilt because the shared state changed."""
         if held.new:
             self._drop(model.shard, key)
             return None
@@ -282,7 +286,7 @@ class LearnerCache:
         return held
 
     def _catch_up_group(self, model: ServedModel, group: SharedKeyState, seen: int) -> SharedKeyState | None:
-        """Let what keys share take what others wrote; None if it is to be read anew."""
+        """Apply other workers' events to shared state. None if it must be rebuilt."""
 
         def as_of(key: str) -> CachedLearner:
             held = self._keyed.get((model.shard, key))
@@ -386,11 +390,14 @@ class LearnerCache:
             self._drop(model.shard, key)
 
     def before_change(self, model: ServedModel, key: str | None) -> None:
-        """Note that a learner is about to change; if the command is undone, it is read anew when it is needed."""
+        """Note that a learner is about to change.
+
+        If the command is undone, the learner is read again on its next use.
+        """
         self.undo.push(self._drop, model.shard, key)
 
     def after_change(self, model: ServedModel, key: str | None, held: CachedLearner, seq: int) -> None:
-        """Note that a learner has learnt an event; if that is undone, it is read anew when it is needed."""
+        """Note that a learner has learned an event. If that is undone, the learner is read again on its next use."""
         held.seq, held.changed = seq, True
         if model.shard in self._groups:
             self._grouped[model.shard] = seq
@@ -483,14 +490,14 @@ class LearnerCache:
             self._drop(shard, key)
 
     def evict_shared(self, model: ServedModel, ready: SharedKeyState | None = None) -> None:
-        """Let go of what the keys of a model share, or hold what was folded aside in its place."""
+        """Drop the shared state of a model's keys, or replace it by the state rebuilt in the background."""
         self._groups.pop(model.shard, None)
         if ready is not None:
             self._groups[model.shard], self._grouped[model.shard] = ready, model.seq
         self.undo.push(self._groups.pop, model.shard, None)
 
     def put(self, model: ServedModel, learner: Learner, seq: int) -> None:
-        """Hold a learner of a model without keys that was folded aside."""
+        """Cache a rebuilt learner of a model without keys."""
         learner.reserve(self._store.last_number(model.shard, None))
         self._plain[model.shard] = CachedLearner(learner, seq, model.blueprint.size, changed=True, looked=model.seq)
 
@@ -521,6 +528,8 @@ class OpenDecision(NamedTuple):
         Names of columns that its event tells.
     holdout
         Whether the policy of the holdout decided.
+    rewards
+        How several reports on it become one reward.
     """
 
     model: ServedModel
@@ -532,6 +541,7 @@ class OpenDecision(NamedTuple):
     beside: str | None = None
     names: Carried = ()
     holdout: bool = False
+    rewards: Rewards = FIRST
 
 
 class OpenDecisions:

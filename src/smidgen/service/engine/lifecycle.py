@@ -316,7 +316,7 @@ class PromoteHandler(CommandHandler):
     """The promotions of all models."""
 
     def handle(self, name: str) -> PromotedReply:
-        """Promote a shadow or a challenger into the place of its champion; it stays what it is, beside."""
+        """Give a champion the settings and state of its shadow or challenger, which keeps its role."""
         other = self._models.get(name)
         champion = other.leader
         if champion is None:
@@ -395,7 +395,7 @@ class ForgetHandler(CommandHandler):
         allowed: str | None = None,
         ready: LogsWithoutKey | None = None,
     ) -> ForgottenReply:
-        """Erase all that was said of a key; keys that were never heard of are unknown.
+        """Erase all data of a key. An unknown key is an error.
 
         What a base state holds of the key goes only if ``drop_base`` says so. ``allowed`` is the only model whose name
         the caller may see; ``ready`` is what was folded aside.
@@ -467,7 +467,7 @@ class ForgetHandler(CommandHandler):
 
 
 def related_models(reading: StoreReader, shards: Mapping[int, ServedModel], model: ServedModel) -> list[ServedModel]:
-    """A model, those who stand beside it, and all that began with what it had learnt, or with what those had."""
+    """A model, its shadows and challengers, and all models that began with the state of one of these."""
     found, lineage = [model.shard, *(each.shard for each in model.followers)], reading.lineage()
     for shard in found:  # grows meanwhile
         found += [row.shard for row in lineage if row.source == shard and row.shard not in found]

@@ -11,10 +11,12 @@ import msgspec
 from smidgen.checks import SMALLEST_SHARE
 from smidgen.learners import Card, Feedback
 from smidgen.service.errors import Impossible, json_text
-from smidgen.service.schemas import Holdout, ModelBody, Of
+from smidgen.service.schemas import LARGEST_REWARD, Holdout, ModelBody, Of, Reward, Rewards
 
 #: How many seconds feedback may take if nobody says: usually, and where silence is learnt.
 WINDOW_S, SILENCE_S = 86_400.0, 600.0
+#: The rule under which the first report on a decision is its reward.
+FIRST: Rewards = "first"
 
 
 class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,6 +30,8 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         The worst and the best reward that the app gives; the learner hears 0 to 1.
     default_reward
         What silence is worth, in the app's own range; None if nothing is learnt from it.
+    rewards
+        How several reports on a decision become one reward: a word, or the weights of parts.
     explore, min_share
         Of learners that draw: the share that is spread evenly, and the least share of each candidate.
     retention_s
@@ -43,6 +47,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     window_s: float = WINDOW_S
     reward_range: tuple[float, float] = (0.0, 1.0)
     default_reward: float | None = None
+    rewards: Rewards = FIRST
     explore: float | None = None
     min_share: float | None = None
     retention_s: float | None = None
@@ -59,6 +64,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             window_s=body.window_s if body.window_s is not None else usual,
             reward_range=body.reward_range or (0.0, 1.0),
             default_reward=body.default_reward,
+            rewards=FIRST if body.rewards is None else body.rewards,
             explore=body.explore,
             min_share=body.min_share,
             retention_s=body.retention_s,
@@ -74,6 +80,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
                 "reward_range needs a model that learns from rewards",
                 'add "feedback": "reward", or remove "reward_range"',
             )
+        self._check_rewards(feedback)
         if self.default_reward is None:
             return
         if feedback != Feedback.REWARD:
@@ -81,6 +88,19 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
                 "default_reward needs a model that learns from rewards", 'add "feedback": "reward", or remove it'
             )
         self.reward(self.default_reward, "default_reward")
+
+    def _check_rewards(self, feedback: str | None) -> None:
+        """Refuse a rule for several reports where no rewards come, and weights that are out of range."""
+        if self.rewards == FIRST:
+            return
+        if feedback != Feedback.REWARD:
+            raise Impossible("rewards needs a model that learns from rewards", 'add "feedback": "reward", or remove it')
+        for part, weight in self.rewards.items() if isinstance(self.rewards, dict) else ():
+            if not abs(weight) <= LARGEST_REWARD:
+                raise Impossible(
+                    f"rewards.{part} is {json_text(weight)}",
+                    f"send a weight from -{LARGEST_REWARD:g} to {LARGEST_REWARD:g}",
+                )
 
     def check_range(self) -> None:
         """Refuse a range of rewards that has no width, or one that floats cannot divide by."""
@@ -93,8 +113,13 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
                 f"send limits between {SMALLEST_SHARE:g} and 1e308 apart, e.g. [0, 1]",
             )
 
-    def reward(self, value: float, name: str = "reward") -> float:
+    def reward(self, value: Reward, name: str = "reward") -> float:
         """A reward of the app's as the learner hears it, from 0 to 1."""
+        if isinstance(value, dict):
+            raise Impossible(
+                f"{name} is {json_text(value)}, and the model declares no parts",
+                'send a number, or set "rewards" of the model to weights of parts, e.g. {"click": 0.2, "purchase": 1}',
+            )
         low, high = self.reward_range
         if not low <= value <= high:
             raise Impossible(f"{name} is {json_text(value)}", f"send a number from {low:g} (worst) to {high:g} (best)")

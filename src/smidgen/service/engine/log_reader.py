@@ -13,10 +13,12 @@ from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import FOREIGN, SmidgenError
 from smidgen.learners import Learner
+from smidgen.service.engine.live_settings import FIRST
 from smidgen.service.errors import LogDamaged, Retained
 from smidgen.service.log import codec
 from smidgen.service.log.checkpoint import Checkpoint
-from smidgen.service.log.events import DECIDED, ERASED, HELD_OUT, Event, stamp
+from smidgen.service.log.events import ANSWERS, DECIDED, ERASED, HELD_OUT, Event, stamp
+from smidgen.service.schemas import Rewards
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.sqlite_schema import RESTORE
 
@@ -67,8 +69,14 @@ class DecisionEvent(NamedTuple):
     holdout: bool = False
 
     @property
+    def rewards(self) -> Rewards:
+        """How several reports on it become one reward."""
+        found: Rewards = (self.shared or {}).get("rewards", FIRST)
+        return found
+
+    @property
     def names(self) -> list[tuple[int, str, int]]:
-        """Names of columns that it tells."""
+        """Names of columns that the event reports."""
         return codec.carried_names(self.shared, 0)
 
 
@@ -82,7 +90,7 @@ class FeedbackEvent(NamedTuple):
     feedback
         What the app sent.
     status
-        ``"learnt"`` or ``"late"``; of silence ``"learnt"`` or ``"refused"``.
+        ``"learnt"``, ``"recorded"`` or ``"late"``; of silence and of settled reports ``"learnt"`` or ``"refused"``.
     learn
         What the learner was told.
     model_version
@@ -107,7 +115,7 @@ class FeedbackEvent(NamedTuple):
 
 
 class EventLog:
-    """The events of models, told in the service's own terms.
+    """Events of models, decoded to the service's terms.
 
     Parameters
     ----------
@@ -282,7 +290,7 @@ class EventLog:
             if told.beside is not None:
                 shared |= {"beside": told.beside}
             return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record, **shared}
-        if event.type in ("feedback", "expired", "recorded"):
+        if event.type in ANSWERS:
             heard = decode_feedback(event)
             return {
                 "feedback": heard.feedback,
@@ -347,7 +355,9 @@ def decode_all_feedback(events: Sequence[Event]) -> list[FeedbackEvent]:
 
 
 def _feedback_event(event: Event, body: codec.FeedbackBody, learn: Any) -> FeedbackEvent:
-    status = "learnt" if event.made is not None else "refused" if event.type == "expired" else "late"
+    status = "learnt" if event.made is not None else "late" if event.type == "feedback" else "refused"
+    if event.type == "settled" and event.made is None and body.problem is None:
+        status = "recorded"
     status = event.type if event.type == "recorded" else status
     more = body.places, body.problem, body.row, body.names or ()
     return FeedbackEvent(event.at, body.feedback, status, learn, event.made, *more)

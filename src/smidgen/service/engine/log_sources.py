@@ -15,7 +15,7 @@ from smidgen.service.engine.log_reader import MOST, EventLog, FeedbackEvent, dec
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import UndoEvent, UndoneVersions, read_undone
 from smidgen.service.log.codec import DecisionBody, EventLine, parse, read_decision
-from smidgen.service.log.events import DECIDED, KEPT, REWINDS, Event
+from smidgen.service.log.events import ANSWERS, DECIDED, KEPT, REWINDS, Event
 
 # A model's log from beginning to end; one out of an exported file.
 
@@ -28,6 +28,9 @@ TYPES = (
     "feedback",
     "recorded",
     "expired",
+    "reported",
+    "settled",
+    "withdrawn",
     "taught",
     "amended",
     "rolled_back",
@@ -234,7 +237,7 @@ class StoreSource(LogSource):
         if event.type in DECIDED:
             (told,) = self._log.decode_decisions(self._model, [event])
             return self._decided(event, *told)
-        if event.type in ("feedback", "expired", "recorded"):
+        if event.type in ANSWERS:
             return _feedback_line(event, decode_feedback(event), self._shard)
         out = parse(self._log.line(self._model, event), f"event {event.seq} of {self.name}")
         out.__dict__["its event"] = event
@@ -243,7 +246,7 @@ class StoreSource(LogSource):
     def _some(self, events: list[Event]) -> Iterator[EventLine]:
         """Events as the log says them: decisions and answers are read together, unless one of them is at fault."""
         decisions = [event for event in events if event.type in DECIDED]
-        answers = [event for event in events if event.type in ("feedback", "expired", "recorded")]
+        answers = [event for event in events if event.type in ANSWERS]
         known: dict[int, EventLine] = {}
         with suppress(InvalidRecord):
             for event, told in zip(decisions, self._log.decode_decisions(self._model, decisions), strict=True):

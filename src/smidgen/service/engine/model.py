@@ -95,7 +95,7 @@ class HashedNames:
             self.changed = True
 
     def drop(self, names: Iterable[str]) -> None:
-        """Keep names no longer: the events that told them were undone."""
+        """Drop names whose events were undone."""
         for name in names:
             if name in self._known:
                 del self._known[name]
@@ -143,7 +143,7 @@ class HashedNames:
 
     @classmethod
     def read(cls, reading: StoreReader, shard: int, dim: int) -> HashedNames:
-        """Read the names of the last snapshot; names told since then are told again when they come again."""
+        """Read the names in the last snapshot. Names from later events are repeated on their next use."""
         made = cls(dim)
         for state in reading.states(shard, PLACE):
             try:
@@ -174,14 +174,14 @@ class HashedNames:
 
 
 def names_in(event: Event) -> list[str]:
-    """The names of hashed features that an event tells."""
+    """Names of hashed features that an event reports."""
     if event.type == "decision":
         return hashed_names(codec.read_decision(event.body, event.seq).shared)
     return hashed_names(codec.read_fields(event.body, event.seq)) if event.type in ("taught", "imported") else []
 
 
 def hashed_names(shared: dict[str, Any] | None) -> list[str]:
-    """The names that an event tells."""
+    """Names that an event reports."""
     names = (shared or {}).get("hashed") or []
     return [name for name in names if isinstance(name, str)]
 
@@ -380,7 +380,7 @@ class ServedModel:
 
     @property
     def arms(self) -> list[ServedModel]:
-        """Those who stand beside it now."""
+        """Current shadows and challengers."""
         return [each for each in self.followers if each.archived_at is None]
 
     @property
@@ -390,7 +390,7 @@ class ServedModel:
 
     @property
     def shadow(self) -> ServedModel | None:
-        """The one that decides beside it and is never shown."""
+        """The model's shadow, if any."""
         return next((each for each in self.arms if each.blueprint.body.shadow_of is not None), None)
 
     def is_visible_to(self, allowed: str | None) -> bool:

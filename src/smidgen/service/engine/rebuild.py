@@ -177,7 +177,7 @@ class Rebuilder:
                 self.group.replace_start(None, learner)
 
     def _keep_names(self, event: EventLine) -> None:
-        """Let names keep their columns that an event told and that was taken back."""
+        """Keep the columns of names from an event that was undone."""
         if self.group is None:
             if event.key is not None or self.blueprint is None or not self.blueprint.body.keyed:
                 keep_names(self.learner(event.key), self._read(event))

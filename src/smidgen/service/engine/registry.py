@@ -88,7 +88,7 @@ class Models:
         self.by_name = models_by_name(self.by_shard.values())
 
     def refresh(self) -> None:
-        """Read the rows of the models anew, and take over what others changed; models in memory stay the objects."""
+        """Read the models' rows again and apply others' changes. Models in memory keep their identity."""
         by_shard = dict(self.by_shard)
         for row in self._store.models():
             if self._rows.get(row.id) == row and row.shard in by_shard:
@@ -179,7 +179,7 @@ class Models:
         return True
 
     def _acquire_existing(self, *names: str | None) -> None:
-        """Where others write too: enter those of these models that are there."""
+        """With several workers: acquire the shards of those models that exist."""
         if self.shard_access is not None:
             if any(name not in self.by_name for name in names if name is not None):
                 self.shard_access.refresh()
@@ -326,7 +326,7 @@ def settings_epochs(found: dict[str, Any]) -> tuple[SettingsEpoch, ...]:
 
 
 def recorded_blueprint(body: ModelBody, found: dict[str, Any] | None) -> Blueprint:
-    """The blueprint of a model that was made before; one whose log does not say what was resolved is built anew."""
+    """Blueprint of an existing model. If its log has no resolved settings, they are resolved again."""
     if found is not None and "body" in found:
         body = msgspec.convert(found["body"], ModelBody)
     settings, guarded = (found or {}).get("settings"), bool((found or {}).get("guarded"))
@@ -367,7 +367,7 @@ def models_by_name(models: Iterable[ServedModel]) -> dict[str, ServedModel]:
 
 
 def _link(model: ServedModel, found: dict[str, Any], models: Iterable[ServedModel]) -> None:
-    """Let a model know the champion that it stands beside, and that one it."""
+    """Link a model and its champion."""
     if (id := found.get("leader")) is None:
         return
     if (leader := next((each for each in models if each.id == id), None)) is not None:
@@ -462,7 +462,7 @@ def _settings(learner: str, kind: str | None = None) -> list[str]:
     """Settings of a model that make sense with this learner only, or with this kind of feedback."""
     accepted = inspect.signature(learners[learner]).parameters
     drawn = [said for said, name in (("explore", "floor"), ("min_share", "min_share")) if name in accepted]
-    return ["default_reward", "reward_range", *drawn] if kind == Feedback.REWARD else drawn
+    return ["default_reward", "reward_range", "rewards", *drawn] if kind == Feedback.REWARD else drawn
 
 
 def _body_settings() -> list[str]:
@@ -556,7 +556,7 @@ class ShardAccess:
         self.number = mark[1]
 
     def refresh(self, number: int | None = None) -> bool:
-        """Read the rows of models and tokens anew if somebody has changed any; whether that is so."""
+        """Read the rows of models and tokens again if any has changed. Returns whether one has."""
         if (number := self._store.catalogue_number() if number is None else number) <= self.number:
             return False
         self._models.refresh()
@@ -586,7 +586,7 @@ class ShardAccess:
         return sorted(_family(model)) if model is not None and len(model.parts) == 1 else []
 
     def acquire(self, *models: ServedModel) -> bool:
-        """Take the shards of models and of those that stand beside them; whether there was news in any."""
+        """Acquire the shards of models and of their shadows and challengers. Returns whether any had news."""
         news = False
         while new := sorted({shard for model in models for shard in _family(model)} - self._held):
             self.wanted.update(new)
@@ -639,6 +639,6 @@ class ShardAccess:
 
 
 def _family(model: ServedModel) -> set[int]:
-    """A model with its champion, and with all that stand beside that one and still decide."""
+    """A model with its champion, and with all active shadows and challengers of that champion."""
     first = model.leader if model.leader is not None else model
     return {model.shard, first.shard, *(each.shard for each in first.arms)}

@@ -28,7 +28,7 @@ from smidgen.learners.pipeline import (
 )
 from smidgen.service.engine.blueprint import fresh_learner, new_labels_of
 from smidgen.service.log import codec
-from smidgen.service.log.events import ERASED, KEPT, REWINDS, Event
+from smidgen.service.log.events import ANSWERED, ERASED, KEPT, REWINDS, Event
 from smidgen.service.loops.evaluator import TrainingSignal
 from smidgen.service.storage.protocol import LogReader
 
@@ -37,7 +37,7 @@ from smidgen.service.storage.protocol import LogReader
 #: Where the names of a record go that has no new ones.
 NOWHERE: Places = ([], [])
 #: Events that tell a learner something of a record.
-TELLING = ("feedback", "expired", "taught")
+TELLING = (*ANSWERED, "taught")
 
 
 class LearningEvent(NamedTuple):
@@ -74,7 +74,7 @@ def read_event(reader: Learner, event: Event, made: Event | None) -> LearningEve
             codec.decode_decision(reader, body.record, made.seq),
             codec.carried_names(body.shared, made.seq),
         )
-    if event.type in ("feedback", "expired"):
+    if event.type in ANSWERED:
         heard = codec.read_feedback(event.body, event.seq)
         decision = None if decision is None else codec.as_learnt(decision, heard.row, event.seq)
         names = [*names, *(heard.names or ())]
@@ -88,7 +88,7 @@ def read_event(reader: Learner, event: Event, made: Event | None) -> LearningEve
 
 
 def records_of(change: LearningEvent) -> Iterator[tuple[Any, Any, Carried]]:
-    """List the records of an event: each as encoded, the places of its new names, and names told again."""
+    """Records of an event: each as encoded, the places of its new names, and the names it repeats."""
     told = change.learner_input
     if change.type not in TELLING:
         return
@@ -103,7 +103,7 @@ def records_of(change: LearningEvent) -> Iterator[tuple[Any, Any, Carried]]:
 
 
 def as_learner_input(learner: Learner, change: LearningEvent) -> tuple[Decision | None, Any]:
-    """The decision and what is told of it, or the examples, as the learner takes them.
+    """The decision and its training signal, or the examples, in the learner's terms.
 
     A learner with a vectorizer of its own takes records; others take the rows made of them.
     """
@@ -148,7 +148,7 @@ def start_learner(learner: Learner, start: bytes | None) -> None:
 
 
 class KeyStart(NamedTuple):
-    """Where a key begins.
+    """The beginning of a key.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class KeyStart(NamedTuple):
 
 
 def find_key_start(events: Iterable[Event], again: Any) -> KeyStart:
-    """Where a key begins, by its events in their order.
+    """Find the beginning of a key from its events in order.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ class UndoneVersions:
         return bool(self._count) and any(each.first <= version <= each.last for each in self._count)
 
     def restarts_key(self, version: int) -> bool:
-        """Check whether a key that began at this version begins anew, since a rollback took back what it began with."""
+        """True if a key that began at this version starts again, because a rollback undid its starting state."""
         return any(each.first <= version < each.by for each in self._count if each.type == "rolled_back")
 
     def is_stale(self, version: int) -> bool:
@@ -264,7 +264,7 @@ class UndoneVersions:
         return any(each.first <= version < each.by for each in self._count)
 
     def keeps_names(self, version: int) -> bool:
-        """Check whether names that the event of a version told keep their columns, though it was taken back."""
+        """True if names from the event of this version keep their columns although it was undone."""
         return version in self and not any(each.first <= version <= each.last for each in self._lost)
 
     def undone_by(self, version: int) -> int:
@@ -289,7 +289,7 @@ class KeptNames:
         self._elsewhere = 0  # up to this version another model's names were in force
 
     def has(self, type: str, version: int) -> bool:
-        """Check whether the next event that was taken back, of this type and version, tells names that are kept."""
+        """True if the next undone event of this type and version has names that are kept."""
         if type == "promoted":
             self._elsewhere = max(self._elsewhere, self._undone.undone_by(version))
         return version > self._elsewhere and self._undone.keeps_names(version)
@@ -329,7 +329,7 @@ def _to_undo_event(event: Event) -> UndoEvent:
 Step = Callable[[Learner, Decision | None, Any, str | None], Learner]
 STEPS: dict[str, Step] = {}
 #: What closes a decision that was shown.
-HEARD = ("feedback", "expired")
+HEARD = ANSWERED
 #: So many answers are read together at most, with decisions of so many bytes; fewer than some are read one by one.
 TOGETHER, MOST, FEWEST = 256, 1 << 20, 4
 

@@ -68,7 +68,7 @@ class _FoldedEvents:
 
 
 def plan_checkpoint(reading: StoreReader, model: ServedModel, before: float, now: float) -> Plan | None:
-    """Where a base would be that has all events before a time under it; None if there are none.
+    """Checkpoint that folds all events before a time; None if there are none.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class RetentionHandler(CommandHandler):
     """The bases of all models."""
 
     def stage(self, model: ServedModel, plan: Plan, states: Sequence[CheckpointState], *, first: bool) -> None:
-        """Write states aside; the first ones drop what an attempt that failed has left.
+        """Stage states. The first call drops those of a failed attempt.
 
         States that were folded before a key was forgotten are refused: nobody may come to erase them.
         """
@@ -268,7 +268,7 @@ class RetentionHandler(CommandHandler):
 
     @staticmethod
     def combined_reply(shards: Sequence[RetainedReply]) -> RetainedReply:
-        """Where the log of a model begins, told from its shards."""
+        """Beginning of a model's log, combined from its shards."""
         if len(shards) == 1:
             return shards[0]
         each = [msgspec.convert(shard, ShardRetained, from_attributes=True) for shard in shards]

@@ -57,6 +57,10 @@ class RollbackHandler(CommandHandler):
         """Undo what was learnt of a decision; it is open again until its window ends."""
         row, model = check_retractable(lambda: self._models.find(self._log, id, allowed))
         refuse_follower(id, row.beside)
+        if row.reported and row.feedback_seq is None:
+            dropped = self._store.withdraw_reports(row.shard, id, self._clock(), self._log.key(model, row.seq))
+            self._open_decisions.drop(id)
+            return UndoneReply(model_version=dropped.version, shard=model.shard_in_reply)
         if row.version is None:
             raise Conflict(f"the model learned nothing from decision {id}", "only learned feedback can be retracted")
         if row.version in read_undone(self._store, row.shard):

@@ -149,7 +149,7 @@ class SharedKeyState:
     # Deciding
 
     def decide(self, learner: Learner, context: Any, known: NDArray[np.uint32]) -> tuple[Decision, Carried]:
-        """Let a key's learner decide; the decision, and the names that this key has not told yet."""
+        """Decide with a key's learner. Returns the decision, and the names new to this key."""
         if self.table is None or self._front is None:
             return learner.decide(context), ()
         encoded = self._front.encode(self.table, context, deciding=True)
@@ -170,7 +170,7 @@ class SharedKeyState:
     # Learning
 
     def places(self, decision: Decision) -> Places | None:
-        """Where the new names of a decision go if it is learnt next; None if it has none."""
+        """Places of a decision's new names if it is learned next; None if it has none."""
         return self.places_of(decision.context)
 
     def places_of(self, context: Any) -> Places | None:
@@ -180,7 +180,7 @@ class SharedKeyState:
         return self.table.places(context, self.table.planned(context)[0])
 
     def carried_names(self, context: Any, known: NDArray[np.uint32]) -> Carried:
-        """Names of what was encoded that a key has not told yet."""
+        """Names in an encoded record that are new to a key."""
         return self.table.carried(context, known) if self.table is not None and isinstance(context, Encoded) else ()
 
     def encode(self, context: Any) -> Any:
@@ -190,7 +190,7 @@ class SharedKeyState:
         return self._front.encode(self.table, context).settled()
 
     def again(self, encoded: Encoded) -> Encoded:
-        """What was encoded, by the names and statistics known now, as it is to be learnt."""
+        """Encode again by the present names and statistics, to be learned."""
         if self.table is None or self._front is None:
             return encoded.settled()
         return self._front.again(self.table, encoded)
@@ -255,7 +255,7 @@ class SharedKeyState:
             add_classes(self.pooled, *new_labels_of(told))
 
     def _records(self, change: LearningEvent) -> Iterator[tuple[Vectorizer, Encoded, Places, Carried]]:
-        """The records of an event that the table takes: it, what was encoded, the places of names, names told again."""
+        """Records of an event for the shared table: vectorizer, encoded record, places of names, repeated names."""
         for context, places, names in records_of(change):
             if self.table is not None and isinstance(context, Encoded) and context.dim == self.table.dim:
                 yield self.table, context, (places_in(context, places), (places or NOWHERE)[1]), names

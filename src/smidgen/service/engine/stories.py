@@ -133,7 +133,7 @@ def find_decision(
 
 
 def refuse_follower(name: str, shown: str | None) -> None:
-    """Nobody saw a decision that lies beside another, so nothing can be said of it."""
+    """Refuse a decision of a shadow: no user saw it, so it takes no feedback."""
     if shown is not None:
         raise Conflict(
             f"decision {name} was made by a shadow and shown to nobody", f"send feedback for decision {shown}"

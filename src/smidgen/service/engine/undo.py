@@ -55,11 +55,11 @@ STEP = 256
 
 
 def _no_other_job() -> None:
-    """Nobody else can be at it."""
+    """Does nothing: no other job can run."""
 
 
 class Progress(Struct):
-    """Work on the past of a model that takes its time; decisions and feedback go on beside it.
+    """Progress of a background job on the past of a model. Decisions and feedback continue meanwhile.
 
     ``of`` is 0 as long as nobody knows; who sets ``stopped`` ends it. ``alone`` refuses if another may be at it too.
     """

@@ -73,7 +73,7 @@ class Completion(NamedTuple):
 
 
 def no_callback(answer: Any, refused: Exception | None) -> None:
-    """Nobody waits: who owns the shards next tries again."""
+    """Does not block: the next lease holder retries."""
 
 
 def complete(future: asyncio.Future[Any], answer: Any, refused: Exception | None) -> None:

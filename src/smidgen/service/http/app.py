@@ -26,7 +26,7 @@ from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import Busy, Unknown
 from smidgen.service.http import dashboard
 from smidgen.service.http.auth import Tokens
-from smidgen.service.http.endpoints import EndpointSpec, all_endpoints, integration_endpoints
+from smidgen.service.http.endpoints import EndpointSpec, all_endpoints, integration_endpoints, nearest_path
 from smidgen.service.http.errors import error_response
 from smidgen.service.http.fast_path import FastPath
 from smidgen.service.http.metrics import Metrics
@@ -239,14 +239,21 @@ async def _on_error(request: Request, error: Exception) -> Response:
 
 
 async def _no_route(request: Request, error: Exception) -> Response:
-    refusal = Unknown(f"there is no endpoint {request.url.path}", "see /docs for all endpoints")
-    return await _on_error(request, refusal)
+    similar = nearest_path(request.method, request.url.path)
+    hint = "see /docs for all endpoints" if similar is None else f"did you mean {similar}? See /docs for all endpoints"
+    return await _on_error(request, Unknown(f"there is no endpoint {request.url.path}", hint))
 
 
 async def _no_method(request: Request, error: Exception) -> Response:
-    told = ErrorDetail(code="method_not_allowed", message=f"{request.method} is not for this path", hint="see /docs")
-    headers = getattr(error, "headers", None)
-    return Response(msgspec.json.encode(ErrorReply(error=told)), 405, headers=headers, media_type=JSON)
+    headers = getattr(error, "headers", None) or {}
+    similar = nearest_path(request.method, request.url.path)
+    allowed = f"use {headers['Allow']}; see /docs" if "Allow" in headers else "see /docs"
+    detail = ErrorDetail(
+        code="method_not_allowed",
+        message=f"{request.method} is not allowed for {request.url.path}",
+        hint=allowed if similar is None else f"did you mean {request.method} {similar}? Otherwise {allowed}",
+    )
+    return Response(msgspec.json.encode(ErrorReply(error=detail)), 405, headers=headers, media_type=JSON)
 
 
 async def _on_failure(request: Request, error: Exception) -> Response:

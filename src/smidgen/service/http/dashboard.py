@@ -54,7 +54,7 @@ HEADERS = {
 
 
 def asset(request: Request, name: str, folder: Path = PAGES_DIR) -> Response:
-    """One of our own files, or of a guest's folder."""
+    """A file of the dashboard, or of a plugin's folder."""
     if name not in _names(folder):  # whatever else it is: a path, a name too long for any file, …
         raise Unknown(f"there is no page {request.url.path[:200]}", "open / for the dashboard")
     path = folder / name
@@ -273,7 +273,7 @@ PAGES: tuple[tuple[str, str, Endpoint], ...] = (
 
 
 def _summaries(here: Service, models: list[ServedModel]) -> list[ModelSummary]:
-    """All models at a glance, with what is known of their health, some of it judged anew."""
+    """Summaries of all models, with their health. Judges those again whose report is old."""
     now = here.engine.clock()
     found: dict[str, list[Finding]] = {}
     for name, finding in here.health.figures(here.reading, models, now):

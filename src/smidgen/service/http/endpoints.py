@@ -10,6 +10,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from smidgen.checks import nearest
+
 # One call of the service: how it is asked, what goes in and out, and who answers. Routes and OpenAPI read it.
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -93,6 +95,9 @@ AFTER = ("after", {"type": "integer", "minimum": 0})
 SHARD = ("shard", {"type": "integer", "minimum": 0})
 
 
+#: Endpoints have at most this many segments.
+LONGEST_PATH = 8
+
 #: The modules that define calls, loaded by name when the routes are put together.
 MODULES = (
     "smidgen.service.http.routes_decisions",
@@ -103,6 +108,25 @@ MODULES = (
 )
 #: Those that define the calls of other systems, which their clients make.
 INTEGRATIONS = ("smidgen.service.integrations.personalizer", "smidgen.service.integrations.ofrep")
+
+
+def nearest_path(method: str, path: str) -> str | None:
+    """Return the path of an endpoint with this method that is spelled most like ``path``, or None.
+
+    Names in the path are kept: ``/v1/models/shop/decision`` gives ``/v1/models/shop/decisions``.
+    """
+    parts = path.split("/")
+    if len(parts) > LONGEST_PATH:
+        return None
+    templates = [each.path.split("/") for each in all_endpoints() if each.method == method]
+    filled = ["/".join(map(_filled, each, parts)) for each in templates if len(each) == len(parts)]
+    return nearest(path, (each for each in filled if each != path))
+
+
+def _filled(template: str, part: str) -> str:
+    """Fill a segment of a template from a segment of a path: ``{name}:copy`` and ``shop:cpy`` give ``shop:copy``."""
+    _, brace, verb = template.partition("}")
+    return template if not brace else (part.partition(":")[0] if verb else part) + verb
 
 
 def all_endpoints() -> list[EndpointSpec]:

@@ -75,12 +75,12 @@ def error_code(error: SmidgenError) -> str:
 
 
 def error_detail(error: SmidgenError) -> ErrorDetail:
-    """A refusal as callers are told."""
+    """An error as callers receive it."""
     return ErrorDetail(code=error_code(error), message=error.problem, hint=error.hint)
 
 
 def error_response(error: SmidgenError) -> tuple[bytes, dict[str, str]]:
-    """A refusal as an answer: its body, and the headers beside it."""
+    """An error as a reply: its body and headers."""
     if isinstance(error, refusals.DatabaseFailed):
         _quietly.warn(error)
     more: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Work on the past of a model, done aside: one at a time for each model, with progress that others can see.
+"""Background jobs on the past of a model: one at a time for each model, with visible progress.
 
 Decisions and feedback of all models go on meanwhile. Only the last step is a command of the writer.
 """

@@ -99,15 +99,18 @@ class Metrics:
     def status_of(self, engine: Engine, writer: Writer) -> Note:
         """Figures of this process."""
         return {
+            **self.process_note(),
             "counts": [[what, kind, n] for (what, kind), n in sorted(self._counts.items())],
             "requests": [[*key, *found] for key, found in sorted(self._requests.items())],
             "commits": writer.commits,
             "commands": writer.commands,
             "failed_snapshots": engine.failed_snapshots,
             "learners_in_memory": len(engine.learners),
-            "started": round(self._started, 2),
-            **_process_figures(),
         }
+
+    def process_note(self) -> Note:
+        """Figures of a process that has no engine."""
+        return {"counts": [], "requests": [], "started": round(self._started, 2), **_process_figures()}
 
 
 def exposition(

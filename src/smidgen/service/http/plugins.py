@@ -86,7 +86,7 @@ def mount(
 
 
 def unmount(name: str) -> None:
-    """Take a guest's pages away from services that are made from now on."""
+    """Remove a plugin's pages from services that are created from now on."""
     if name not in _guests:
         raise InvalidArgument(f'there is no plugin "{name}"', suggest(name, _guests, "no plugins are loaded"))
     del _guests[name]
@@ -115,7 +115,7 @@ def _guarded(route: Route, rule: Rule | None) -> Route:
 
 
 class _PluginRoute(BaseRoute):
-    """A guest's route: matched as long as the guest is there."""
+    """A plugin's route: matched while the plugin is loaded."""
 
     def __init__(self, guest: Plugin, route: Route) -> None:
         self._guest, self.route = guest, route

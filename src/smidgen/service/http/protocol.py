@@ -1,4 +1,4 @@
-"""HTTP/1.1 on one connection: uvicorn's protocol over httptools, with what a service in the open needs beside it.
+"""HTTP/1.1 on one connection: uvicorn's protocol over httptools, with the limits that a public service needs.
 
 httptools refuses bare line feeds, folded headers and a Content-Length beside a Transfer-Encoding. It takes two Host
 headers or none, a head of any size, trailers as headers, any version, and any coding before "chunked"; and it drops the
@@ -89,7 +89,7 @@ class BufferedRequest(RequestResponseCycle):
 
 
 class LimitedHttpProtocol(HttpToolsProtocol):
-    """One connection.
+    """An HTTP/1.1 connection with limits.
 
     Past the cap there is a reserve for probes: an orchestrator that gets no answer restarts a service that is only
     busy. A connection of the reserve has a second to ask for /healthz or /readyz, once; anything else is refused. The
@@ -165,7 +165,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self.refuse(refusal or RequestRejected(400, f"this is not HTTP/1.1: {error}", "fix the client"))
 
     def refuse(self, refusal: RequestRejected) -> None:
-        """Answer and close; nobody is told but the caller, or the log would be his to fill."""
+        """Answer with an error and close. Writes no log line, so a caller cannot fill the log."""
         waiting = self.cycle is not None and not self.cycle.response_complete
         own = (
             not self._in_head and not self._complete and not self.pipeline
@@ -215,7 +215,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def pause_writing(self) -> None:
-        """The other side does not take what it is told."""
+        """Called when the peer does not read its replies."""
         super().pause_writing()
         self._stuck_since = self.loop.time()
 

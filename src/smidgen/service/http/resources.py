@@ -43,7 +43,7 @@ _HEAD = struct.Struct("<QQ")  # how often it was written (odd: it is being writt
 
 
 class SharedStatus:
-    """One page for each worker. Make it before the workers are; each writes its own page only.
+    """Shared memory with one page per worker. Create it before the workers start; each writes its own page only.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Service:
         return [model for model in found if model.part == 0]
 
     async def refresh(self) -> None:
-        """Where there are other workers: see all that they had changed of models and tokens when this was called.
+        """Read the changes that other workers had made to models and tokens when this was called.
 
         At most one look is under way, and one waits for it: who comes meanwhile shares that.
         """

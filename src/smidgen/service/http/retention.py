@@ -59,7 +59,7 @@ def _then(progress: Progress, command: Callable[[], T]) -> T:
 
 
 async def retention_loop(here: Service) -> None:
-    """Look after the retention of all models, again and again; one that fails is told of, and tried again later."""
+    """Apply the retention of all models in a loop. A failure is logged and retried later."""
     loop, next_time = asyncio.get_running_loop(), dict[int, float]()
     while True:
         for model in list(here.engine.shards.values()):

@@ -35,7 +35,7 @@ from smidgen.service.schemas import (
 
 @endpoint("GET", MODEL + "/health", "showHealth", reply=HealthReply)
 async def show_health(request: Request) -> Response:
-    """What is wrong with a model, and the way out, the worst first."""
+    """Findings on a model with hints, the worst first."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     model, now = here.engine.model(name), here.engine.clock()
@@ -124,7 +124,7 @@ def _wanted(model: ServedModel, request: Request) -> list[ServedModel]:
 
 @endpoint("GET", MODEL + "/candidates", "listCandidates", reply=CandidatesReply, query=(HELD,))
 async def list_candidates(request: Request) -> Response:
-    """What each candidate, label or answer of a filter earned, with intervals, the most shown first.
+    """Rewards of each candidate, label or filter answer, with intervals, the most shown first.
 
     ?holdout=true counts the decisions of the holdout too.
     """
@@ -135,7 +135,7 @@ async def list_candidates(request: Request) -> Response:
 
 @endpoint("GET", MODEL + "/worth", "showWorth", reply=WorthReply)
 async def show_worth(request: Request) -> Response:
-    """What a model is worth against its holdout: means, lift, verdict, and a check of the split."""
+    """Rewards of a model compared with its holdout: means, lift, verdict, and a check of the split."""
     grant = grant_of(request)
     here, model = grant.here, grant.here.engine.model(grant.name)
     return reply(await asyncio.to_thread(worth_of, here.reading, model, here.engine.clock()))
@@ -143,7 +143,7 @@ async def show_worth(request: Request) -> Response:
 
 @endpoint("GET", MODEL + "/segments", "listSegments", reply=SegmentsReply, query=(BY,))
 async def list_segments(request: Request) -> Response:
-    """What decisions earned by the value of a field of their records, e.g. ?by=context.device."""
+    """Rewards by the value of a field of the records, e.g. ?by=context.device."""
     grant = grant_of(request)
     here = grant.here
     if not (by := request.query_params.get("by")):
@@ -158,7 +158,7 @@ async def list_segments(request: Request) -> Response:
 
 @endpoint("GET", MODEL + "/taste", "showTaste", reply=TasteReply, query=(KEY,))
 async def show_taste(request: Request) -> Response:
-    """What people's edits say of their taste, in words and by trait (draft loop)."""
+    """Style learned from users' edits, in words and by trait (draft loop)."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     key = request.query_params.get("key")

@@ -286,7 +286,7 @@ async def roll_back(request: Request) -> Response:
 
 @endpoint("GET", MODEL + "/compare", "compareModel", reply=CompareReply)
 async def compare(request: Request) -> Response:
-    """Whether the challenger or the shadow is better than the champion, and how sure that is."""
+    """The challenger or the shadow compared with the champion, with confidence."""
     grant = grant_of(request)
     grant.judge_partners()
     here, name = grant.here, grant.name

@@ -58,7 +58,7 @@ def _decides(model: ServedModel, body: ModelBody) -> bool:
 
 
 def play(engine: Engine, name: str) -> None:
-    """One reader: gets a ranking, looks at the first five articles, and opens the one that pleases most.
+    """A simulated reader: gets a ranking, looks at the first five articles, and opens the one they like most.
 
     One in twenty opens any of the five. The same number of decisions always brings the same reader.
     """

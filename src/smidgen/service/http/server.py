@@ -11,6 +11,7 @@ import resource
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,12 +22,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+import uvloop
 
-from smidgen.service.errors import Impossible, NotAllowed, StorageFailed
+from smidgen.service.errors import NotAllowed, StorageFailed
 from smidgen.service.http.auth import Tokens
+from smidgen.service.http.forwarding import ForwardServer, Front
+from smidgen.service.http.metrics import Metrics
 from smidgen.service.http.middleware import Gate, is_loopback
 from smidgen.service.http.protocol import IDLE_S, SAFE_HEADERS, LimitedHttpProtocol, protocol_for
 from smidgen.service.http.resources import Options, SharedStatus
+from smidgen.service.http.workers import TELL_S
 from smidgen.service.storage.address import Database, open_store
 from smidgen.service.storage.data_dir import lock_folder
 
@@ -97,7 +102,7 @@ class StartupApp:
         self.direct: FastPath | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection, or the life of the server."""
+        """Handle one connection, or the lifespan of the server."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif self._app is not None:
@@ -341,7 +346,8 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
     """Serve until SIGTERM or SIGINT; then finish what is queued, take snapshots, and end with status 0.
 
     Binding to other than the loopback address without a token is refused; so is a port or a data folder that another
-    service uses. Several workers share the port; that takes a database which they can share as well.
+    service uses. Several workers share the port. On PostgreSQL each has an engine of its own; a data folder has one
+    engine, in the first worker, and the others parse HTTP and pass requests on to it.
 
     Parameters
     ----------
@@ -356,11 +362,6 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
     -------
     The status to end with.
     """
-    if options.workers > 1 and isinstance(options.data, Path):
-        raise Impossible(
-            f"--workers is {options.workers} and the data folder {options.data} allows one: SQLite has one writer",
-            "remove --workers, or use PostgreSQL: --store postgresql://user@host/database",
-        )
     Gate(options.public_url, options.trusted_proxies)  # settings that make no sense are refused before anything listens
     with lock_folder(options.data) if isinstance(options.data, Path) else nullcontext():
         if not _has_token(options.data) and not is_loopback(host):
@@ -378,12 +379,78 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
                 _work(options, listener, say)
                 return 0
             board = SharedStatus(options.workers)
+            if isinstance(options.data, Path):
+                return _serve_fronts(replace(options, board=board), listener, say)
 
             def work(number: int, wait: Wait, able: Callable[[], None]) -> None:
                 _work(replace(options, worker=number, board=board), listener, able, wait)
 
             # who comes while they end is refused at once: nobody listens any more
             return Supervisor(work, options.workers, say, listener.close, partial(_refuse_all, listener)).run() or 0
+
+
+def _serve_fronts(options: Options, listener: socket.socket, say: Callable[[], None]) -> int:
+    """Run the engine of a data folder in one process, and HTTP in all others."""
+    with tempfile.TemporaryDirectory(prefix="smidgen-") as folder:  # only its owner can open it
+        path = str(Path(folder, "engine"))
+        with socket.socket(socket.AF_UNIX) as inner:
+            inner.bind(path)
+            inner.listen(256)
+
+            def work(number: int, wait: Wait, able: Callable[[], None]) -> None:
+                own = replace(options, worker=number)
+                if number == 0:
+                    _run_engine(own, inner, able)
+                else:
+                    _run_front(own, listener, path, able)
+
+            def refuse() -> None:
+                _refuse_all(listener)
+                _refuse_all(inner)
+
+            return Supervisor(work, options.workers, say, listener.close, refuse).run() or 0
+
+
+def _run_engine(options: Options, listener: socket.socket, able: Callable[[], None]) -> None:
+    """Answer the fronts, until SIGTERM; what they have sent by then is answered first."""
+
+    async def run() -> None:
+        stopping, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopping.set)
+        app = await asyncio.to_thread(create_app, options)
+        async with app.router.lifespan_context(app):
+            _settle_memory()
+            lines = ForwardServer(app, app.state.direct)
+            accepting = await loop.create_unix_server(lines.line, sock=listener)
+            able()
+            await stopping.wait()
+            await lines.drain(GRACE_S + 1)
+            accepting.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+def _run_front(options: Options, listener: socket.socket, path: str, able: Callable[[], None]) -> None:
+    """Pass on what comes to the port, until SIGTERM."""
+    protocol = protocol_for(_connections(options.max_connections))
+    front = Front(path, options.max_body, able, partial(_publish_front, options))
+    _make_server(front, protocol).run([listener])
+
+
+async def _publish_front(options: Options) -> None:
+    """Publish the figures of a front, again and again."""
+    metrics = Metrics()
+    while options.board is not None:
+        options.board.write(options.worker, metrics.process_note())
+        await asyncio.sleep(TELL_S)
+
+
+def _settle_memory() -> None:
+    """Keep the garbage collector from looking through what stays: that takes a third of a second."""
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
 
 
 def _refuse_all(listener: socket.socket) -> None:
@@ -401,13 +468,19 @@ def _work(options: Options, listener: socket.socket, able: Callable[[], None], w
         server.should_exit = True
 
     def ready() -> None:
-        gc.freeze()  # what is there now stays: looking through it for garbage takes a third of a second
-        gc.set_threshold(*GARBAGE)
+        _settle_memory()
         able()
 
     protocol = protocol_for(_connections(options.max_connections))
+    server = _make_server(StartupApp(lambda: create_app(options), ready, failed, wait), protocol)
+    server.run([listener])
+    if failures:
+        raise failures[0]
+
+
+def _make_server(app: Any, protocol: type[LimitedHttpProtocol]) -> _Server:
     config = uvicorn.Config(
-        StartupApp(lambda: create_app(options), ready, failed, wait),
+        app,
         http=protocol,
         loop="uvloop",
         ws="none",
@@ -421,10 +494,7 @@ def _work(options: Options, listener: socket.socket, able: Callable[[], None], w
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
-    server = _Server(config, protocol)
-    server.run([listener])
-    if failures:
-        raise failures[0]
+    return _Server(config, protocol)
 
 
 class _Server(uvicorn.Server):

@@ -93,7 +93,7 @@ class RequestObserver:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line."""
+    """Log formatter: one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record; a traceback is one string."""
@@ -110,7 +110,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """One line of text per record, with a traceback below it if there is one. Control characters are escaped."""
+    """Log formatter: one line of text per record, followed by its traceback. Control characters are escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record."""

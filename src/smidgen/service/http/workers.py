@@ -24,6 +24,8 @@ TELL_S = 0.5
 def worker_status(here: Service) -> Note:
     """Status of this worker."""
     told = here.metrics.status_of(here.engine, here.writer)
+    if here.options.board is not None:
+        told["worker"] = here.options.worker
     if (owning := here.engine.leases) is not None:
         told |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.healthy}
         models = list(here.engine.shards.values())

@@ -28,6 +28,7 @@ from smidgen.service.engine.log_sources import LogSource
 from smidgen.service.engine.rebuild import Rebuilder, rebuild_all
 from smidgen.service.errors import Impossible, json_text
 from smidgen.service.log.codec import EventLine
+from smidgen.service.log.events import ANSWERED
 
 #: By how much the clocks of machines that share a store may differ, in seconds, if spans are to follow each other.
 APART_S = 60.0
@@ -106,7 +107,7 @@ def write_dsjson(recording: LogSource, span: Span, path: Path) -> int:
     with path.open("wb") as file:
         for event in parse_span(recording, span):
             rebuilt = shards[event.shard or 0]
-            if event.type in ("feedback", "expired") and event.status != "late" and _stands(event, rebuilt):
+            if event.type in ANSWERED and event.status != "late" and _stands(event, rebuilt):
                 made = recording.decision(event.decision or "")
                 if made is not None:
                     file.write(_line(made, event, rebuilt) + b"\n")
@@ -187,7 +188,7 @@ def lines(recording: LogSource, span: Span) -> Iterator[bytes]:
 
 
 def write_ndjson(recording: LogSource, span: Span, path: Path) -> int:
-    """One line each."""
+    """Write one JSON line per event."""
     count = 0
     with path.open("wb") as file:
         for line in lines(recording, span):
@@ -227,7 +228,7 @@ def columns(recording: LogSource) -> list[str]:
 
 
 def row(event: EventLine) -> dict[str, Any]:
-    """One event; what has no plain form is JSON."""
+    """An event as a flat row. Values without a plain form are JSON text."""
     reply = event.reply
     answer = {name: value for name, value in reply.items() if name not in _COMMON}
     version = event.model_version if event.model_version is not None else reply.get("model_version")

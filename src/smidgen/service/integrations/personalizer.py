@@ -38,7 +38,7 @@ _Features = list[dict[str, Any]]
 
 
 class Action(Struct, kw_only=True):
-    """One of the actions to choose from.
+    """A candidate action.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class RankReply(Struct, kw_only=True, rename="camel"):
 
 
 class StatusReply(Struct, kw_only=True, rename="camel"):
-    """What answers here.
+    """Status of the service.
 
     Attributes
     ----------

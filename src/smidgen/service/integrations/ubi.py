@@ -152,7 +152,7 @@ def _own_pages(here: Service, clicked: dict[str, list[str]], allowed: str | None
 
 
 async def _learn(grant: Grant, pages: Sequence[Page]) -> list[UbiResult]:
-    """One feedback for each page, all in one commit."""
+    """Learn one feedback per page, all in one commit."""
     here = grant.here
 
     def command(page: Page) -> Callable[[], FeedbackReply]:

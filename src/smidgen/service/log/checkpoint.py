@@ -1,4 +1,4 @@
-"""Where a log begins whose first events were folded into a base state and erased; and where copies are from.
+"""Retention checkpoints: the state into which the first events of a log were folded, and the source of a copy.
 
 A base is data, not a cache: what it holds can be had from nowhere else. So every state has a digest, and the digest of
 the whole base stands in an event of the log (``retained``), which the chain covers.
@@ -20,7 +20,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class Checkpoint(NamedTuple):
-    """Where a log begins.
+    """The beginning of a log whose first events were folded into a state and erased.
 
     Attributes
     ----------

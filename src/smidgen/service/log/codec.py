@@ -3,9 +3,9 @@
 What events say, in MessagePack: nothing twice, and nothing that can be worked out from the rest.
 
 A decision's body is ``[number, model_version, window_s, ids, record, shared, beside]``; the reply is derived from the
-record. A feedback's body is ``[feedback, learn, places, problem, row, names]``, and so is that of an expiry; the
-envelope holds its status and the resulting version. All other bodies are maps, whose fields are those of the exported
-line; the learner's input is the field ``learn``, as `smidgen.serialization.encode` writes it.
+record. A feedback's body is ``[feedback, learn, places, problem, row, names]``, and so are those of an expiry and of
+settled reports; the envelope holds their status and the resulting version. All other bodies are maps, whose fields are
+those of the exported line; the learner's input is the field ``learn``, as `smidgen.serialization.encode` writes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from smidgen.features import Encoded
 from smidgen.learners import Learner
 from smidgen.serialization import UNREADABLE
 from smidgen.service.errors import Impossible
-from smidgen.service.log.events import Event, stamp
+from smidgen.service.log.events import ANSWERED, Event, stamp
 from smidgen.service.schemas import ModelBody
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -47,7 +47,8 @@ class DecisionBody(msgspec.Struct, array_like=True):
         The learner's own record, all that learning needs.
     shared
         In a keyed model, if present: ``start``, the initial state of the key, and ``names``, of columns that are new to
-        the key (`smidgen.features.state.Carried`). In any model: ``request``, the caller's id of the request.
+        the key (`smidgen.features.state.Carried`). In any model: ``request``, the caller's id of the request, and
+        ``rewards``, how several reports on the decision become one reward, if not ``first``.
     beside
         The decision that was shown in its place, if another model made that.
     """
@@ -132,14 +133,14 @@ def read_fields(body: bytes | None, seq: int) -> dict[str, Any]:
 
 def read_learner_input(event: Event) -> Any:
     """Read the learner's input from an event that changes weights: of most types the field ``learn`` of its body."""
-    if event.type in ("feedback", "expired"):
+    if event.type in ANSWERED:
         return read_value(read_feedback(event.body, event.seq).learn, event.seq)
     content = read_fields(event.body, event.seq).get("learn")
     return read_value(content, event.seq) if isinstance(content, bytes) else None
 
 
 def carried_names(shared: dict[str, Any] | None, seq: int) -> list[tuple[int, str, int]]:
-    """The names that an event tells again."""
+    """Names of features that an event repeats."""
     if not shared or not (names := shared.get("names")):
         return []
     try:
@@ -196,7 +197,7 @@ _NOTHING = msgspec.Raw(b"null")
 
 
 class EventLine(msgspec.Struct, kw_only=True, dict=True):
-    """One event as the log says it; which fields there are depends on the type.
+    """An event as a line of an exported log. Its fields depend on the type.
 
     Fields and types that this smidgen does not know are no fault: `more` has the fields.
 
@@ -211,8 +212,8 @@ class EventLine(msgspec.Struct, kw_only=True, dict=True):
     number, reply, ids, record, beside
         Of ``decision``: see `smidgen.service.engine.log_reader.DecisionEvent`; the record is the learner's own.
     feedback, status, learn, model_version
-        In ``feedback`` and ``expired``: see `smidgen.service.engine.log_reader.Answered`. Other events that change
-        weights have ``model_version`` too, and ``learn`` if a learner receives something.
+        In ``feedback``, ``expired`` and ``settled``: see `smidgen.service.engine.log_reader.FeedbackEvent`. Others that
+        change weights have ``model_version`` too, and ``learn`` if a learner receives something.
     version
         Of ``rolled_back`` and ``retracted``: the version to go back to, and the one that is undone; of ``base`` that
         of the log's beginning.
@@ -265,7 +266,7 @@ class EventLine(msgspec.Struct, kw_only=True, dict=True):
 
     @property
     def at(self) -> str:
-        """When it happened."""
+        """Time of the event."""
         event: Event | None = self.__dict__.get("its event")
         return self.written_at if event is None or self.written_at else stamp(event.at)
 

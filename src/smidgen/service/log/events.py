@@ -60,6 +60,10 @@ ERASED = "erased"
 #: The types of events that are decisions: of the model, and of the policy of its holdout, which no learner learns from.
 HELD_OUT = "held_out"
 DECIDED = ("decision", HELD_OUT)
+#: The types of events that close a decision and may teach its learner: feedback, the end of a window without any, and
+#: the reward of several reports. Their bodies are alike, and so is that of ``recorded``, which teaches nobody.
+ANSWERED = ("feedback", "expired", "settled")
+ANSWERS = (*ANSWERED, "recorded")
 #: The types of events that take back what earlier ones did; their bodies have the field ``version``:
 #: of ``rolled_back`` the version to go back to, of ``retracted`` the one that is undone.
 REWINDS = ("retracted", "rolled_back")
@@ -91,7 +95,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class Event(NamedTuple):
-    """One thing that happened.
+    """An event of the log.
 
     Attributes
     ----------

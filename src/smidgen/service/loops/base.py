@@ -25,7 +25,7 @@ from smidgen.learners import Card, Learner
 from smidgen.service.errors import Impossible, validation_error
 from smidgen.service.loops.evaluator import Evaluator, Terms, TrainingSignal, same
 from smidgen.service.loops.features import Vectors
-from smidgen.service.schemas import BestReply, DecisionBody, FeedbackBody, HoldoutCandidate, ModelBody
+from smidgen.service.schemas import COMMON_FEEDBACK, BestReply, DecisionBody, FeedbackBody, HoldoutCandidate, ModelBody
 
 # What a loop says of itself to people and to pages: words, figures, examples, and what a hand may answer.
 
@@ -407,29 +407,36 @@ class Loop(ABC):
         self, learner: Learner, decision: Decision, ids: Sequence[str], given: Mapping[str, Any]
     ) -> ParsedFeedback:
         """What the learner is told, if the fields that were given are of this loop and the learner takes them."""
+        field, value = self.check_feedback(type(learner).__name__, learner.card, given)
+        return self.parse_field(learner, decision, ids, field, value)
+
+    def check_feedback(self, learner: str, card: Card, given: Mapping[str, Any]) -> tuple[str, Any]:
+        """The one field of feedback; refuses fields of other loops, and those that the learner does not take."""
         if len(given) != 1:
             raise Impossible(
                 f"the feedback has {len(given)} fields ({', '.join(given) or 'none'}) and must have one",
-                self._accepted_fields(),
+                self.accepted_feedback(),
             )
         ((field, value),) = given.items()
         if field not in self.kinds:
-            raise Impossible(f'unknown feedback field "{field}" for the loop {self.name}', self._accepted_fields(field))
+            raise Impossible(
+                f'unknown feedback field "{field}" for the loop {self.name}', self.accepted_feedback(field)
+            )
         try:
             msgspec.convert(given, self.feedback)
         except msgspec.ValidationError as error:
             raise validation_error(error, given, self.feedback) from error
-        card = learner.card
         if not self.accepts(self.kinds[field], card):
             send = [name for name, kind in self.kinds.items() if self.accepts(kind, card)]
             raise Impossible(
-                f"{type(learner).__name__} learns from {card.feedback_in_words}, not from {field}",
+                f"{learner} learns from {card.feedback_in_words}, not from {field}",
                 f"send {' or '.join(send)}",
             )
-        return self.parse_field(learner, decision, ids, field, value)
+        return field, value
 
-    def _accepted_fields(self, unknown: str = "") -> str:
-        accepted = f"the loop {self.name} accepts one of {', '.join(self.kinds)}"
+    def accepted_feedback(self, unknown: str = "") -> str:
+        """The fields of feedback that the loop accepts, as a hint; with the nearest to an unknown one."""
+        accepted = f"the loop {self.name} accepts one of {', '.join(self.kinds)} (and {', '.join(COMMON_FEEDBACK)})"
         near = nearest(unknown, self.kinds)
         return accepted if near is None else f'did you mean "{near}"? {accepted[0].upper()}{accepted[1:]}'
 

@@ -37,7 +37,7 @@ from smidgen.service.loops.features import (
     read,
     without_excluded,
 )
-from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Record
+from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Record, Reward
 
 #: By what people judge a model that hears rewards.
 MEAN_REWARD = "mean reward"
@@ -113,11 +113,11 @@ class ChooseFeedback(FeedbackBody, kw_only=True):
     better
         The candidate that would have been better.
     reward
-        The reward for what was shown, within `reward_range`.
+        The reward for what was shown, within `reward_range`; of a model with weights of parts: values of parts.
     """
 
     better: AnyId | UnsetType = UNSET
-    reward: float | UnsetType = UNSET
+    reward: Reward | UnsetType = UNSET
 
 
 class Choose(Loop):

@@ -131,7 +131,7 @@ class DraftLoop(Loop):
 
     @classmethod
     def supports(cls, card: Card) -> bool:
-        """Every learner that hears of something better, but for those that put a rival beside it."""
+        """True for learners of preferred objects, except those that show pairs."""
         return super().supports(card) and _learns_from_better(card)
 
     def accepts(self, kind: str, card: Card) -> bool:
@@ -182,7 +182,7 @@ class DraftLoop(Loop):
 
     @property
     def keeps_texts(self) -> bool:
-        """Whether the log holds the texts."""
+        """True if the log keeps the texts."""
         return self.model.keep_texts is not False
 
     def parse_example(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
@@ -197,7 +197,7 @@ class DraftLoop(Loop):
         return drafts, Edit(answer) if drafts.salt is None else Edit(answer).sealed(drafts.salt)
 
     def request_text(self, ids: Sequence[str]) -> str:
-        """How many drafts."""
+        """Number of drafts."""
         return f"one of {len(ids)} drafts"
 
     def short_text(self, reply: Mapping[str, Any]) -> str:
@@ -209,7 +209,7 @@ class DraftLoop(Loop):
         return f"it chose the draft {reply['choice']}"
 
     def feedback_text(self, field: str, value: Any) -> str:
-        """What the text became, if it was kept; else whether it was changed."""
+        """The final text, if texts are kept; else whether it was changed."""
         if field == "unchanged":
             return "left unchanged" if value else "changed; the text was not kept"
         short = " ".join(value.split())
@@ -229,7 +229,7 @@ class DraftLoop(Loop):
     def measure_of(
         self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
-        """Whether the draft was left as it was."""
+        """1 if the draft was accepted unchanged, else 0."""
         return float(made.context.weight(told, made.action) == 0.0)
 
 

@@ -87,7 +87,7 @@ def mean(n: int, total: float, squares: float, span: tuple[float, float] | None)
 
 
 def mean_of(values: list[float], span: tuple[float, float] | None) -> Figure:
-    """The same of values; those outside of the span count as its ends."""
+    """Mean of values; those outside of the span count as its ends."""
     if span is not None:
         values = [min(span[1], max(span[0], value)) for value in values]
     return mean(len(values), math.fsum(values), math.fsum(value * value for value in values), span)
@@ -210,7 +210,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bin(msgspec.Struct, frozen=True, kw_only=True):
-    """How many decisions have weights in (above, upto]; the last bin has no upper end.
+    """Number of decisions with weights in (above, upto]; the last bin has no upper end.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ class Bin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverlapDiagnostics(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of a log bears on a learner.
+    """Overlap of a log with a learner: the effective sample behind its estimate.
 
     Attributes
     ----------
@@ -322,7 +322,7 @@ class OffPolicyTerms:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model of the rewards."""
+        """True if there is a model of the rewards."""
         return len(self) > 0 and not math.isnan(self._expected[0])
 
     def estimates(self) -> list[Estimate]:
@@ -371,7 +371,7 @@ class OffPolicyTerms:
         return found
 
     def overlap(self, more: list[str]) -> OverlapDiagnostics | None:
-        """How much of the log bears on this learner; ``more`` is said beside it."""
+        """Overlap of the log with this learner; ``more`` are additional remarks."""
         if not len(self):
             return None
         p, pi = np.frombuffer(self._propensities), np.frombuffer(self._target)
@@ -470,7 +470,7 @@ def checkpoints(n: int, figure: Callable[[int], Estimate]) -> list[Point]:
 
 
 def _bins(weights: FloatArray) -> list[Bin]:
-    """How many weights lie in each bin; empty ones at the end are left out."""
+    """Number of weights in each bin, without empty bins at the end."""
     places = np.searchsorted(np.array(WEIGHTS), weights, side="left")
     counts = np.bincount(places, minlength=len(WEIGHTS)).tolist()
     used = max(place for place, count in enumerate(counts) if count) + 1

@@ -92,7 +92,7 @@ class ClickedPages(SharedLogStats):
                 self._looks.add(made, clicks)
 
     def examination(self) -> Examination | None:
-        """How far people look: as it was given, or as drawn lists tell; None if nothing does."""
+        """Probability of looking at each position: as given, or estimated from randomized lists; None if unknown."""
         if self.given is not None:
             return Examination(read=self.given, low=self.given, high=self.given, rounds=0)
         if self.found is not None or not self._drawn:
@@ -105,7 +105,7 @@ class ClickedPages(SharedLogStats):
 
 
 class Placed(NamedTuple):
-    """Where a learner would have put the documents of a page: as it would have shown them, and without its draws."""
+    """Positions of the documents in another learner's list, as it would be shown and without randomization."""
 
     shown: IntArray
     greedy: IntArray
@@ -113,7 +113,7 @@ class Placed(NamedTuple):
 
 
 class ClickEvaluator(CoactiveEvaluator):
-    """What the other learner's rankings would have got in clicks, and how often it puts the better above the shown."""
+    """Estimated clicks on another learner's rankings, and how often it ranks the preferred item above the shown one."""
 
     patient = True
 
@@ -141,7 +141,7 @@ class ClickEvaluator(CoactiveEvaluator):
         self._placed.put(id, self._place(made, mine))
 
     def _place(self, made: Decision, mine: Decision) -> Placed | None:
-        """Where it would have put the documents; None if nothing was ranked."""
+        """Positions in the learner's own list; None if nothing was ranked."""
         if not isinstance(made.action, np.ndarray) or not isinstance(mine.action, np.ndarray):
             return None
         chance = self._chance(made, mine) if made.log_propensity is not None else -math.inf
@@ -209,7 +209,7 @@ class ClickEvaluator(CoactiveEvaluator):
     def _saw_clicks(
         self, old: list[int], shown: list[int], greedy: list[int], drawn: float | None, chance: float
     ) -> None:
-        """Where the clicked stood and would have stood; the logarithms of the list's propensities, there and here."""
+        """Add a page: positions of clicked documents, shown and own; log-propensities of the list, logged and own."""
         self._page.extend([self._pages] * len(old))
         self._old.extend(old)
         self._new[0].extend(shown)
@@ -224,12 +224,12 @@ class ClickEvaluator(CoactiveEvaluator):
             self._lists.add(float(len(old) > 0), math.exp(drawn), target, math.nan, math.nan)
 
     def mine(self, event: EventLine, made: Decision) -> Decision:
-        """What it decided when the log did."""
+        """The learner's decision at the time of the logged one."""
         mine = self._mine.take(event.decision or "")
         return self.anew(event.key, mine if isinstance(mine, Decision) else None, made)
 
     def learn(self, event: EventLine, decision: Decision, better: Any) -> None:
-        """Those that learn from clicks as such hear them as such."""
+        """Learn from an answer. Learners of clicks receive the clicks themselves."""
         learner, clicks = self.learner(event.key), clicks_of(event, decision)
         told = clicks if clicks is not None and learner.card.kinds[0] == Feedback.CLICKS else better
         learner.learn(decision, told)
@@ -274,7 +274,7 @@ class ClickEvaluator(CoactiveEvaluator):
         return self._lists.overlap([]) if len(self._lists) and self._lists_tell() else None
 
     def _lists_tell(self) -> bool:
-        """Whether lists come again often enough to weigh them as a whole."""
+        """True if lists repeat often enough to weigh whole lists."""
         return not self._rare and (self._lists.overlap([]) or _NOTHING).matched >= 30
 
     def _curve(self) -> FloatArray | None:
@@ -293,7 +293,7 @@ _NOTHING = OverlapDiagnostics(
 
 
 def clicks_of(event: EventLine, made: Decision) -> Clicks | None:
-    """The clicks that an answer tells of, by document; None if it tells of something else."""
+    """Clicks of an answer, by document; None if the answer has none."""
     if "clicked" not in event.feedback:
         return None
     told = event.learner_input()
@@ -308,7 +308,7 @@ def clicks_of(event: EventLine, made: Decision) -> Clicks | None:
 
 
 def _clicked(event: EventLine, made: Decision) -> tuple[list[int], list[int]] | None:
-    """The documents that were clicked, and their places in the list that was shown; None if nothing tells of clicks."""
+    """Clicked documents and their positions in the shown list; None if the answer has no clicks."""
     if "clicked" not in event.feedback or not isinstance(made.action, np.ndarray):
         return None
     if (known := event.__dict__.get("its clicked")) is None or known[0] is not made:  # once for all learners
@@ -336,7 +336,7 @@ def _number(mine: Decision | int | None) -> int | None:
 
 
 def as_curve(text: str) -> FloatArray:
-    """How likely each place is looked at, as a command line says it: numbers with commas between them."""
+    """Parse the probability of looking at each position: numbers separated by commas."""
     hint = "give numbers from 0 to 1, the first place first, e.g. 1,0.6,0.4"
     try:
         curve = np.array([float(each) for each in text.split(",")])
@@ -356,7 +356,7 @@ def _places(order: Any) -> IntArray:
 
 
 def _reach(read: FloatArray) -> int:
-    """As far as the curve is known, and not zero."""
+    """Number of positions with a known probability above zero."""
     known = np.isfinite(read) & (read > 0.0)
     return int(np.logical_and.accumulate(known).sum())
 

@@ -55,7 +55,7 @@ WHOLE = 4096
 
 
 class RewardModel(SharedLogStats):
-    """A ridge regression of the rewards, fitted on the way: asked when a decision was made, told when its reward came.
+    """A ridge regression of the rewards, fitted online: it predicts at the decision and learns at the reward.
 
     It never sees the future of a decision that it is asked about. There is a constant beside the features; each label
     has weights of its own.
@@ -110,7 +110,7 @@ class RewardModel(SharedLogStats):
                     event.__dict__["its rewards"] = scores
 
     def predicted(self, event: EventLine, count: int) -> FloatArray | None:
-        """What it predicted for the candidates of a decision."""
+        """Rewards predicted for the candidates of a decision."""
         found: FloatArray | None = event.__dict__.get("its rewards")
         return found if found is not None and len(found) == count else None
 
@@ -124,7 +124,7 @@ def reward_of(event: EventLine, made: Decision) -> float:
 
 
 def _all_offered(many: Sequence[Decision]) -> list[Choice | None]:
-    """What `_offered` gives of each; dense candidates, and rows of one form, are laid out in one pass."""
+    """Apply `_offered` to each. Dense candidates and rows of one form are laid out in one pass."""
     contexts = [made.context for made in many]
     if contexts and all(type(each) is Choice and type(each.rows) is DenseRows for each in contexts):
         arrays = [each.rows.array for each in contexts]
@@ -151,7 +151,7 @@ def _offered(made: Decision) -> Choice | None:
 
 
 def _labels(made: Decision) -> int:
-    """How many labels a row could be given; 0 if none was labelled."""
+    """Number of possible labels of a row; 0 if no row was labelled."""
     return len(made.scores) if isinstance(made.context, Row) and made.scores is not None else 0
 
 
@@ -191,7 +191,7 @@ TAUGHT = (
 
 
 class PolicyTerms(NamedTuple):
-    """What a learner said to a decision.
+    """A learner's answer to a logged decision.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ class PolicyTerms(NamedTuple):
 
 
 class RewardEvaluator(Evaluator):
-    """What the other learner would have earned: weighted by propensities, by a model of the rewards, and by both."""
+    """Estimated reward of another learner: by propensities, by a reward model, and doubly robust."""
 
     measure = "mean reward"
     patient = True
@@ -244,7 +244,7 @@ class RewardEvaluator(Evaluator):
 
     @classmethod
     def why_not(cls, card: Card, learner: str) -> str | None:
-        """One that shows pairs, or cannot hear rewards, has nothing to learn from here."""
+        """Reason against: learners that show pairs, or do not accept rewards, cannot learn here."""
         if Feedback.REWARD in card.kinds:
             return None
         return f"a {learner} learns from {card.feedback_in_words}, which the log does not hold"
@@ -325,11 +325,11 @@ class RewardEvaluator(Evaluator):
             self._mine.settle(id, found[key].mine(place))
 
     def hears(self, learner: Learner) -> bool:
-        """Whether a learner hears what `step_of` says."""
+        """True if a learner accepts the feedback of `step_of`."""
         return Feedback.REWARD in learner.card.kinds
 
     def step_of(self, event: EventLine, made: Decision) -> LogStep:
-        """What the learner is told by an answer."""
+        """The step that a learner replays for an answer."""
         p = made.propensity if made.propensity is not None else 1.0
         return LogStep(made.context, made.action, self.told(event, made), p)
 
@@ -338,7 +338,7 @@ class RewardEvaluator(Evaluator):
         self.weigh(event, made, reward_of(event, made))
 
     def _saw_names(self, would: Any, shown: Any) -> None:
-        """What it would show and what was shown, while they are few enough to count."""
+        """Count the learner's answer and the shown one, while there are few distinct ones."""
         if len(self._would) < IDS:
             self._would[would] += 1
             self._shown[shown] += 1
@@ -352,7 +352,7 @@ class RewardEvaluator(Evaluator):
         self.hear(event, made, self.mine(event, made))
 
     def mine(self, event: EventLine, made: Decision) -> Decision | None:
-        """What it decided, if it is remembered."""
+        """The learner's decision, if still buffered."""
         mine, learner = self._mine.take(event.decision or ""), self.learner(event.key)
         return (
             mine.decision(learner, made.context)
@@ -385,14 +385,14 @@ class RewardEvaluator(Evaluator):
         self.curve.append(before + (reward * target / p - before) / (len(self.curve) + 1))
 
     def hear(self, event: EventLine, made: Decision, mine: Decision | None) -> None:
-        """Let the learner learn what the log heard of what it showed."""
+        """Learn from the logged feedback if it belongs to the learner's own answer."""
         mine = self.anew(event.key, mine, made)
         p = made.propensity if made.propensity is not None else 1.0
         told = msgspec.structs.replace(mine, action=made.action, propensity=p)
         self.learner(event.key).learn(told, self.told(event, made))
 
     def told(self, event: EventLine, made: Decision) -> Any:
-        """What the learner is told."""
+        """Feedback for the learner."""
         return reward_of(event, made)
 
     def names(self, event: EventLine) -> Sequence[Any]:
@@ -429,7 +429,7 @@ class RewardEvaluator(Evaluator):
         return self.weighing.overlap(self._rare()) if self._drawn else None
 
     def _rare(self) -> list[str]:
-        """What it would show far more often than the log did, if the estimate hangs on that."""
+        """A remark if the estimate depends on an answer that the learner gives far more often than the log."""
         would, shown = sum(self._would.values()), sum(self._shown.values())
         if not would:
             return []
@@ -461,7 +461,7 @@ def _numbers(count: int) -> list[str]:
 
 
 class RewardedLabels(RewardEvaluator):
-    """The same on labels: every label is a candidate."""
+    """Estimates on labels: every label is a candidate."""
 
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
@@ -478,7 +478,7 @@ class RewardedLabels(RewardEvaluator):
 
 
 class LabelEvaluator(RewardedLabels):
-    """How accurate the other learner would have been.
+    """Estimated accuracy of another learner.
 
     Where the right label is known, it plays a run of its own and hears what it would have heard. Where only the shown
     label was judged, its accuracy is known for sure where it says what was shown, and (as wrong) where what was shown
@@ -501,7 +501,7 @@ class LabelEvaluator(RewardedLabels):
 
     @classmethod
     def about(cls, blueprint: Blueprint) -> list[str]:
-        """Whether the log's rows are scaled; of records it holds the values themselves."""
+        """A remark on whether the log's rows are scaled. Logs of records hold the values themselves."""
         unit = blueprint.card.unit_rows
         if unit is None or not unit(blueprint.settings) or blueprint.features is not None:
             return []
@@ -547,14 +547,14 @@ class LabelEvaluator(RewardedLabels):
         return super().step_of(event, made)
 
     def _play(self, event: EventLine, made: Decision, mine: Decision, true: int) -> None:
-        """A round of its own: it says its label, and hears what it would have heard."""
+        """Play a round of the learner's own: predict, and receive the feedback that the protocol gives."""
         learner, right = self.learner(event.key), bool(mine.action == true)
         self.observe("played", right)
         told = true if Feedback.LABEL in learner.card.kinds else right
         learner.learn(mine, told)
 
     def _saw_judged(self, p: float, right: bool) -> None:
-        """How likely it says what was shown, and whether that was right."""
+        """Add the probability of the shown label, and whether it was correct."""
         self._judged += 1
         self._where += p >= 0.5
         self._right_there += p >= 0.5 and right
@@ -620,7 +620,7 @@ class LabelEvaluator(RewardedLabels):
         return checkpoints(len(self._played), lambda n: progressive(self._played[:n])[0])
 
     def _truth(self, feedback: dict[str, Any], shown: int) -> tuple[bool, int | None]:
-        """Whether the shown label was right, and which one is, if that is known."""
+        """Whether the shown label was correct, and the true label, if known."""
         if "label" in feedback:
             true = self._labels.index(feedback["label"])
             return true == shown, true

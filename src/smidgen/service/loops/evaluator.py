@@ -32,7 +32,7 @@ from smidgen.learners.log_batch import BatchLearner, LearnerSteps, LogBatch, Log
 from smidgen.learners.pipeline import add_classes
 from smidgen.serialization import structure
 from smidgen.service.loops.estimates import Estimate, OverlapDiagnostics, Point, share
-from smidgen.service.schemas import ModelBody
+from smidgen.service.schemas import ModelBody, Reward
 from smidgen.structures import Clicks, structured
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Terms(Protocol):
     def labels(self) -> tuple[str, ...]:
         """Labels that were added after the model was created."""
 
-    def reward(self, value: float) -> float:
+    def reward(self, value: Reward) -> float:
         """Scale a reward of the app to the range 0 to 1 of learners."""
 
 
@@ -97,7 +97,7 @@ class Blueprint(Protocol):
 @structure("lesson")
 @dataclass(frozen=True)
 class TrainingSignal:
-    """One lesson: an answer to be taught (`Learner.teach`), or what came of something as if it had been shown.
+    """A training signal: an answer to teach (`Learner.teach`), or feedback as if an answer had been shown.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class TrainingSignal:
 
     @property
     def is_standalone(self) -> bool:
-        """Whether it is about no decision: it teaches nothing, or says what it is the answer to."""
+        """True if it needs no decision: it teaches nothing, or has its own context."""
         return self.answer is None or self.context is not None
 
     def give(self, learner: Learner, decision: Decision | None) -> None:
@@ -146,7 +146,7 @@ class TrainingSignal:
 
 
 def same(mine: Any, other: Any) -> bool:
-    """Whether two actions are one."""
+    """True if two actions are equal."""
     if isinstance(mine, bool | int | str) and isinstance(other, bool | int | str):
         return mine == other
     left, right = list(mine) if hasattr(mine, "__len__") else [mine], other
@@ -169,7 +169,7 @@ OPEN = 200_000
 
 
 class OpenDecisionBuffer(Generic[T]):
-    """What is remembered of open decisions until their answers come: the latest, up to a number.
+    """Buffer of open decisions until their answers arrive: the latest, up to a number.
 
     Parameters
     ----------
@@ -188,11 +188,11 @@ class OpenDecisionBuffer(Generic[T]):
             self._found.popitem(last=False)
 
     def take(self, id: str) -> T | None:
-        """What was remembered, once."""
+        """Remove and return an entry."""
         return self._found.pop(id, None)
 
     def get(self, id: str) -> T | None:
-        """What was remembered."""
+        """Return an entry."""
         return self._found.get(id)
 
     def settle(self, id: str, value: T | None) -> None:
@@ -220,12 +220,12 @@ class Steps(list[tuple["EventLine", Decision | None]]):
 
     @cached_property
     def plain(self) -> bool:
-        """Whether one thing of several was shown each time, by its number."""
+        """True if each step shows one of several candidates, by number."""
         return all(type((event.record_bytes() if made is None else made).action) is int for event, made in self)
 
 
 class SharedLogStats:
-    """What all evaluators of one log share; it hears of events before them."""
+    """Statistics shared by all evaluators of a log. It receives events before they do."""
 
     #: Whether it must hear of all decisions, also where only some keys are looked at.
     listens: bool = False
@@ -239,7 +239,7 @@ class SharedLogStats:
         return
 
     def follow(self, steps: Steps) -> None:
-        """Several decisions and answers, one after the other, of which the evaluators hear after this."""
+        """Add several decisions and answers in order, before the evaluators receive them."""
         for event, made in steps:
             if made is None:
                 self.on_decision(event)
@@ -331,7 +331,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def figures(self) -> list[Estimate]:
-        """What was found."""
+        """The estimates."""
 
     @property
     def main(self) -> str:
@@ -343,7 +343,7 @@ class Evaluator(ABC):
         return []
 
     def overlap(self) -> OverlapDiagnostics | None:
-        """How much of the log bears on this learner; None where nothing is weighed."""
+        """Overlap of the log with this learner; None if nothing is weighted."""
         return None
 
     def on_examples(self, key: str | None, examples: Sequence[tuple[Any, Any]]) -> None:
@@ -362,7 +362,7 @@ class Evaluator(ABC):
         self._unable += examples
 
     def on_signal(self, key: str | None, lesson: TrainingSignal, made: Decision | None) -> None:
-        """What came of something that another learner showed, or the app itself, was taught: so is this learner."""
+        """Learn a training signal from another learner's answer, or from the app's own choice."""
         context = lesson.context if lesson.context is not None else made.context if made is not None else None
         learner = self.learner(key)
         try:
@@ -381,7 +381,7 @@ class Evaluator(ABC):
             add_classes(learner, *labels)
 
     def remarks(self) -> list[str]:
-        """What a reader must know, once all is read."""
+        """Remarks for the reader, complete after the last event."""
         unable = f"it could not be taught {self._unable} of the examples that the log's learner was taught"
         return [*self.notes, *([unable] if self._unable else [])]
 
@@ -394,7 +394,7 @@ class Evaluator(ABC):
         return self._learners[key]
 
     def anew(self, key: str | None, mine: Decision | None, made: Decision) -> Decision:
-        """What the other learner decided, on the rows as they are now; decided now, if it is not remembered."""
+        """The learner's decision on the present rows; decided now if it is no longer buffered."""
         learner = self.learner(key)
         if mine is None:
             return learner.decide(made.context)
@@ -407,7 +407,7 @@ class Evaluator(ABC):
 
     @classmethod
     def make_shared_stats(cls, blueprint: Blueprint) -> SharedLogStats:
-        """What all evaluators of a log share; ``blueprint`` is that of the log's own learner."""
+        """Statistics shared by all evaluators of a log; ``blueprint`` is that of the log's own learner."""
         return SharedLogStats()
 
     @classmethod
@@ -417,12 +417,12 @@ class Evaluator(ABC):
 
     @classmethod
     def about(cls, blueprint: Blueprint) -> list[str]:
-        """What is to be said of a log that this learner wrote."""
+        """Remarks about a log that this learner wrote."""
         return []
 
 
 def chances(mine: Decision, count: int) -> FloatArray:
-    """How likely a learner would have shown each of so many candidates.
+    """Probability of each candidate under a learner.
 
     One that draws and does not tell all chances spreads evenly what its best guess leaves, as the Banditron does.
     """
@@ -433,7 +433,7 @@ def chances(mine: Decision, count: int) -> FloatArray:
 
 @lru_cache(maxsize=4096)
 def spread(action: int, greedy: int, propensity: float | None, count: int) -> FloatArray:
-    """The same of one that tells the probability of its action only, or draws nothing."""
+    """Probabilities from a decision that has only the probability of its action, or none."""
     p = np.zeros(count)
     if propensity is None or count < 2:
         p[action] = 1.0
@@ -459,7 +459,7 @@ CAVEATS = (
 
 
 class CoactiveEvaluator(Evaluator):
-    """How often the other learner would have put the user's better object above the one shown.
+    """How often another learner ranks the user's preferred object above the shown one.
 
     Its utility w·φ of both is compared before it learns that the one is better. Feedback that left the shown object as
     it was, or changed only what the features do not see, compares nothing and is not counted.
@@ -475,7 +475,7 @@ class CoactiveEvaluator(Evaluator):
 
     @classmethod
     def why_not(cls, card: Card, learner: str) -> str | None:
-        """One that shows pairs hears only of its own rivals, one that hears rewards of what it has shown."""
+        """Reason against: learners of pairs need their own rivals; learners of rewards need their own answers."""
         if Feedback.BETTER not in card.kinds:
             return f"a {learner} learns from rewards, which the log does not hold"
         if not card.shows_pairs:
@@ -493,7 +493,7 @@ class CoactiveEvaluator(Evaluator):
         self.learn(event, msgspec.structs.replace(self.mine(event, made), action=shown), better)
 
     def _saw_pair(self, gain: float | None) -> None:
-        """By how much the better object lies above the one shown; None if nothing tells them apart."""
+        """Add the score difference of the preferred over the shown object; None if there is none."""
         if gain is None:
             return
         self._pairs += 1
@@ -502,7 +502,7 @@ class CoactiveEvaluator(Evaluator):
         self.curve.append(self._above / self._pairs)
 
     def mine(self, event: EventLine, made: Decision) -> Decision:
-        """What the other learner decides on the same candidates."""
+        """The learner's decision on the same candidates."""
         return self.learner(event.key).decide(made.context)
 
     def learn(self, event: EventLine, decision: Decision, better: Any) -> None:
@@ -537,7 +537,7 @@ def shown_and_better(made: Decision, told: Any) -> tuple[Any, Any]:
 
 
 def _is_duel(made: Decision) -> bool:
-    """Whether two objects were shown beside each other; an object of a guest's may itself be a tuple."""
+    """True if two objects were shown as a pair. A plugin's object may itself be a tuple."""
     card = cards.get(made.kind)
     draws_rivals = made.perturbation is not None or (card is not None and card.shows_pairs)
     return draws_rivals and made.teams is None and isinstance(made.action, tuple)
@@ -547,7 +547,7 @@ def _is_duel(made: Decision) -> bool:
 
 
 class ReplayedDecision(NamedTuple):
-    """What a learner decided, as far as that is needed when the answer comes; `p` is NaN if nothing was drawn."""
+    """The parts of a decision that its answer needs; `p` is NaN if nothing was random."""
 
     number: int
     action: int
@@ -555,7 +555,7 @@ class ReplayedDecision(NamedTuple):
     p: float
 
     def decision(self, learner: BatchLearner, context: Any) -> Decision:
-        """The same as a decision."""
+        """Convert to a `Decision`."""
         chance = None if math.isnan(self.p) else self.p
         return learner._as_decided(context, self.number, self.action, self.greedy, chance)
 
@@ -655,7 +655,7 @@ class RowPlan(ReplayPlan):
 
 
 class ReplayResult:
-    """What a learner decided along a batch; places of earlier decisions are below 0."""
+    """Decisions of a learner along a batch; earlier decisions have places below 0."""
 
     def __init__(
         self, batch: LogBatch, outcomes: Outcomes, every: Mapping[int, FloatArray], numbers: Sequence[int]
@@ -676,11 +676,11 @@ class ReplayResult:
         return ReplayedDecision(self._numbers[place], self.action(place), self._greedy[place], self._p[place])
 
     def action(self, place: int) -> int:
-        """What was decided."""
+        """Action at a place."""
         return self._actions[place]
 
     def chances(self, place: int, count: int) -> FloatArray:
-        """How likely each of so many candidates would have been shown."""
+        """Probability of each candidate at a place."""
         if self._arrays is not None and len(self._shares) and not self._labels:
             first = self._arrays.first[place]
             return self._shares[first : first + self._arrays.counts[place]]
@@ -749,7 +749,7 @@ class RankingPlan(ReplayPlan):
 
 
 class RankingResult(NamedTuple):
-    """What a learner of rankings made of a batch, by place.
+    """Result of a ranking learner on a batch, by place.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ NUMBERS = 10_000_000
 
 
 class Vectors:
-    """How a model's features become numbers.
+    """Conversion of a model's features to numbers.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Vectors:
         self._pack = struct.Struct(f"{dim or 0}d").pack  # reads a list of floats several times faster than NumPy does
 
     def row(self, given: Given | None) -> Any:
-        """One example: an array, a sparse row where names are hashed, or a record."""
+        """An example: an array, a sparse row where names are hashed, or a record."""
         if self.records:
             return record(given, "features")
         if self.dim is None:
@@ -117,7 +117,7 @@ class Vectors:
         return matrix
 
     def _listed(self, features: Given, dim: int) -> list[float]:
-        """One row's numbers, in order."""
+        """Numbers of one row, in order."""
         if isinstance(features, dict):
             row = [0.0] * dim
             for name, value in features.items():
@@ -219,7 +219,7 @@ def without_excluded(ids: list[Any], rows: Any, excluded: Sequence[Any]) -> tupl
 
 
 def build_context(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors, top: int | None = None) -> Any:
-    """What the learner decides on: records with their context, or rows of numbers; with ``top``, to rank."""
+    """Context of the learner: records with their context, or rows of numbers; with ``top`` to rank."""
     if vectors.records:
         return Offer(dict(zip(ids, rows, strict=True)), context=context, top=top)
     if context is not None:
@@ -233,7 +233,7 @@ def build_context(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors,
 
 
 def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer) -> Impossible:
-    """The refusal of a record with the place where it stands in the request; ``features`` reads the records anew."""
+    """Add the position in the request to a record's error; ``features`` reads the records again."""
     if isinstance(context, Offer):
         for index, each in enumerate(context.records):
             try:
@@ -245,7 +245,7 @@ def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer
 
 
 def positions_of(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[int]:
-    """Where the named candidates stand among all; 7 and "7" are one name."""
+    """Positions of the named candidates; 7 and "7" are the same name."""
     if len(named) == 1 and named[0] in ids:
         return [ids.index(named[0])]
     index = {str(id): i for i, id in enumerate(ids)}
@@ -262,7 +262,7 @@ def positions_of(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[i
 
 
 def preference_text(ids: Sequence[Any], verb: str = "preferred") -> str:
-    """What the user liked, in a few words."""
+    """Short text of the preferred items."""
     return f"{verb} {', '.join(map(str, ids[:3]))}{'…' if len(ids) > 3 else ''}" if ids else "nothing to improve"
 
 
@@ -348,7 +348,7 @@ def _hint(make: type[Number], limits: list[Any]) -> str:
 
 
 def _short_text(given: Any) -> str:
-    """What was sent, if it is short."""
+    """A short form of the received value."""
     told = msgspec.json.encode(given).decode() if isinstance(given, Mapping | list | tuple) else shown(given)
     return told if len(told) <= 80 else shown(given)
 

@@ -51,7 +51,7 @@ class Request(DecisionBody, kw_only=True):
 
 
 class Reply(Struct):
-    """Whether to forward it, the estimate, and the value that it had to reach.
+    """The answer: forward or drop, the estimate, and the threshold.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Reply(Struct):
 
 
 class FilterFeedback(FeedbackBody, kw_only=True):
-    """Whether what was forwarded was relevant.
+    """Feedback to a forwarded item: relevant or not.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class FilterFeedback(FeedbackBody, kw_only=True):
 
 
 class FilterEvaluator(Evaluator):
-    """What the other filter would have forwarded, and what is known of it.
+    """Items that another filter would have forwarded, and their known relevance.
 
     It decides on every item of the log, exploration included. The relevance is known only of what was really forwarded
     and answered; it learns from that, also where it would have dropped the item.
@@ -210,7 +210,7 @@ class Filter(Loop):
         return {"forward": bool(decision.action), "margin": decision.margin, "threshold": decision.threshold}
 
     def is_forwarded(self, answer: Answer) -> bool | None:
-        """What was dropped was seen by nobody."""
+        """True if forwarded: nobody sees a dropped item."""
         return bool(answer["forward"])
 
     def parse_field(
@@ -279,10 +279,10 @@ class Filter(Loop):
     def measure_of(
         self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
-        """Whether what was forwarded was relevant."""
+        """1 if the forwarded item was relevant, else 0."""
         return float(bool(told)) if made.action else None
 
 
 def _learns_from_dropped(learner: type[Learner] | None) -> bool:
-    """Whether it hears of dropped items too."""
+    """True if the learner accepts labels of dropped items too."""
     return bool(getattr(learner, "sees_everything", False))

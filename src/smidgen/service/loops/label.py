@@ -27,7 +27,7 @@ from smidgen.service.loops.base import (
 from smidgen.service.loops.choose import EXPLORATION, MEAN_REWARD, reward_form
 from smidgen.service.loops.evaluate_rewards import LabelEvaluator, RewardedLabels, label_names
 from smidgen.service.loops.evaluator import Evaluator, TrainingSignal, chance_of
-from smidgen.service.schemas import DecisionBody, FeedbackBody, Id, Numbers, Record
+from smidgen.service.schemas import DecisionBody, FeedbackBody, Id, Numbers, Record, Reward
 
 #: How many labels a person may choose among by hand, a button each.
 BUTTONS = 40
@@ -61,7 +61,7 @@ class Reply(Struct, omit_defaults=True):
 
 
 class LabelFeedback(FeedbackBody, kw_only=True):
-    """Whether the label was right, or which one is, or what it was worth.
+    """Correctness of the label, or the true label, or its reward.
 
     Attributes
     ----------
@@ -70,12 +70,12 @@ class LabelFeedback(FeedbackBody, kw_only=True):
     label
         The right label.
     reward
-        The reward for what was shown, within `reward_range`.
+        The reward for what was shown, within `reward_range`; of a model with weights of parts: values of parts.
     """
 
     correct: bool | UnsetType = UNSET
     label: Id | UnsetType = UNSET
-    reward: float | UnsetType = UNSET
+    reward: Reward | UnsetType = UNSET
 
 
 class Label(Loop):
@@ -163,7 +163,7 @@ class Label(Loop):
     def parse_field(
         self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any
     ) -> ParsedFeedback:
-        """One bit, or a reward, for a bandit; the label for its full-information relatives."""
+        """Convert correct/incorrect or a reward for a bandit; the label for full-information learners."""
         if self.kinds[field] == Feedback.REWARD:
             return self.parse_reward(value)
         named = self.kinds[field] == Feedback.LABEL
@@ -200,11 +200,11 @@ class Label(Loop):
         return AppChoice(true, bool(self.agrees(mine, true)), [TrainingSignal(true)])
 
     def target_propensity(self, mine: Decision, shown: Decision) -> float | None:
-        """As its propensities say."""
+        """Propensity of the shown answer, as logged."""
         return chance_of(mine, shown.action)
 
     def hold_out(self, mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) -> Decision:
-        """One label."""
+        """Draw one label by the holdout's policy."""
         return policy_choice(mine, self.labels, policy, draw)
 
     def parse_example(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
@@ -257,7 +257,7 @@ class Label(Loop):
     def measure_of(
         self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
-        """Whether the label was right, or its reward."""
+        """1 if the label was correct, else 0; or its reward."""
         if "reward" in feedback:
             return float(feedback["reward"])
         right = feedback["label"] == reply.get("label") if "label" in feedback else feedback.get("correct")

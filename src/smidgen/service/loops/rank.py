@@ -42,7 +42,7 @@ TOP = 5
 
 
 class Request(DecisionBody, kw_only=True):
-    """What to rank, and how many positions count.
+    """A request: the candidates to rank, and the number of positions that count.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Rank(Loop):
         }
 
     def accepts(self, kind: str, card: Card) -> bool:
-        """Clicks are told as the ranking that they would make."""
+        """True for learners of rankings or clicks: clicks are converted to the ranking they imply."""
         return kind in card.kinds or (kind == Feedback.CLICKS and Feedback.BETTER in card.kinds)
 
     def parse_field(
@@ -189,7 +189,7 @@ class Rank(Loop):
         return TrainingSignal(_put_first(front, shown.action)) if front else None
 
     def read_app_choice(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> AppChoice:
-        """What it names comes first, in that order; the rest in the learner's own."""
+        """The app's ranking: its named items first, in that order, the others in the learner's order."""
         if isinstance(value, bool):
             raise Impossible(f"chosen is {json_text(value)}", "send a candidate's id, or an array of ids, best first")
         front = positions_of(value if isinstance(value, list) else [value], ids, "chosen")
@@ -209,7 +209,7 @@ class Rank(Loop):
         )
 
     def agrees(self, mine: Decision, other: Any) -> bool | None:
-        """Whether the places that count are the same."""
+        """True if the positions that count are equal."""
         top = getattr(mine.context, "top", None) or TOP
         return list(mine.greedy[:top]) == list(other[:top])
 
@@ -221,7 +221,7 @@ class Rank(Loop):
         return context, np.array([*front, *(doc for doc in range(len(ids)) if doc not in rest)], np.int64)
 
     def request_text(self, ids: Sequence[str]) -> str:
-        """How many candidates."""
+        """Number of candidates."""
         return f"a ranking of {len(ids)} candidates"
 
     def short_text(self, reply: Mapping[str, Any]) -> str:
@@ -255,13 +255,13 @@ class Rank(Loop):
     def measure_of(
         self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
-        """Whether the ranking was left as it was."""
+        """1 if the ranking was accepted unchanged, else 0."""
         better = told.better(made.action) if isinstance(told, Clicks) else told
         return float(np.asarray(better).tolist() == np.asarray(made.action).tolist())
 
 
 def _learns_from_clicks(learner: Learner, decision: Decision) -> bool:
-    """Whether clicks are told as they are: to learners that name them first, and to those that count them by team."""
+    """True if the learner receives clicks as such: its first kind, or a decision with interleaved teams."""
     kinds = learner.card.kinds
     return kinds[0] == Feedback.CLICKS or (Feedback.CLICKS in kinds and decision.teams is not None)
 

@@ -1,4 +1,4 @@
-"""The loops: found in this folder, one more from a guest; and the bodies that are read, put together from theirs."""
+"""Registry of loops: those of this folder and of plugins; builds the request bodies from their fields."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from smidgen.service.errors import Impossible, json_text
 from smidgen.service.loops.base import COMMON, Loop
 from smidgen.service.schemas import (
     AT_ONCE,
+    COMMON_FEEDBACK,
     BatchBody,
     DecisionBody,
     ExampleBody,
@@ -80,7 +81,7 @@ class Registry(Mapping[str, type[Loop]]):
         return self._loops[name]
 
     def add(self, loop: type[Loop]) -> type[Loop]:
-        """Take in the loop of a guest, before the service starts; may stand above the class as a decorator."""
+        """Register the loop of a plugin before the service starts. Can be used as a class decorator."""
         if loop.name in self._loops:
             raise InvalidArgument(f"a loop called {loop.name} is already registered", "give it another name")
         before = dict(self._loops)
@@ -95,7 +96,7 @@ class Registry(Mapping[str, type[Loop]]):
         return loop
 
     def remove(self, name: str) -> None:
-        """Let go of a guest's loop."""
+        """Remove a plugin's loop."""
         if name in set(Names):
             raise InvalidArgument(f"the loop {name} is not a plugin", "name a loop that was added")
         self._loops.pop(name)
@@ -135,12 +136,13 @@ class Registry(Mapping[str, type[Loop]]):
         found: dict[str, list[Any]] = {}
         for loop in self._loops.values():
             for field in msgspec.structs.fields(loop.feedback):
-                found.setdefault(field.name, []).append(field.type)
+                if field.name not in COMMON_FEEDBACK:
+                    found.setdefault(field.name, []).append(field.type)
         return {name: functools.reduce(operator.or_, kinds) for name, kinds in found.items()}
 
 
 def _with(base: Any, fields: list[Any], name: str | None = None, about: str | None = None) -> Any:
-    """A struct with fields beside those of its base, whose name and docstring it has unless others are given."""
+    """A struct with added fields. It keeps the name and docstring of its base unless others are given."""
     namespace = {"__doc__": about or base.__doc__}
     return msgspec.defstruct(name or base.__name__, fields, bases=(base,), kw_only=True, namespace=namespace)
 

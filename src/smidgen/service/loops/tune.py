@@ -117,7 +117,7 @@ class Tune(Loop):
         return self.describe_point(decision.action)
 
     def describe_point(self, action: Any) -> Answer:
-        """A point as people are told it: its numbers, and of knobs their values."""
+        """A point for the reply: its numbers, and the values of its knobs."""
         if (knobs := self.knobs) is None:
             return {"point": [float(x) for x in action]}
         return {"point": np.clip(knobs.shares(action), 0.0, 1.0).tolist(), "knobs": dict(action)}

@@ -187,7 +187,7 @@ GOOD_SHARE = 0.9
 
 
 class FirstWindow(Check):
-    """How much is known only of good news.
+    """Warns before the first window ends: early answers are mostly positive, and expiry has not counted yet.
 
     Until the first window ends no silence counts: the figures rest on the decisions that were answered, and those who
     like something are the quicker to say so.
@@ -288,7 +288,7 @@ class NoExploration(Check):
 
 
 def _drawn(decision: Decision) -> bool:
-    """Whether another answer had a chance."""
+    """True if another answer had a positive probability."""
     if decision.propensities is not None:
         return float(decision.propensities.max()) < 1.0
     return decision.log_propensity is not None or (decision.propensity is not None and decision.propensity < 1.0)

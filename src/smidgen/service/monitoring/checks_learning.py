@@ -329,5 +329,5 @@ class Vanishing(Check):
 
 
 def _confirmed(evidence: Evidence, step: Update) -> bool:
-    """Whether the answer left what was shown as it was; a learner of losses is never told so."""
+    """True if the answer accepted what was shown; never true for learners of losses."""
     return evidence.loop.share and step.measure == 1.0

@@ -33,7 +33,7 @@ _SURE = "95 % confidence, valid at any time"
 
 
 def describe(found: CompareReply, *, exact: bool, lower: bool) -> str:
-    """Whether the other one is better, with how much certainty, and how long to wait; in two or three sentences.
+    """Summary of the comparison in two or three sentences: verdict, confidence, decisions still needed.
 
     Parameters
     ----------
@@ -129,12 +129,12 @@ class _Row(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether somebody saw it, and the model's own answer."""
+        """True if the answer was shown, and was the model's own."""
         return bool(self.shown) and self.forwarded not in (0, False) and self.chosen is None
 
 
 class _Scale(NamedTuple):
-    """How measures become numbers from 0 to 1."""
+    """Scale of the measure from the app's units to 0…1."""
 
     low: float
     width: float
@@ -142,13 +142,13 @@ class _Scale(NamedTuple):
     lower_is_better: bool
 
     def value(self, row: _Row, now: float) -> float | None:
-        """What came of it, in the app's own units; None while it is open, or if nobody can know."""
+        """Result in the app's units; None while it is open or if it cannot be known."""
         if row.measure is not None:
             return row.measure
         return self.silence if row.feedback_seq is None and row.expires_at < now else None
 
     def open(self, row: _Row, now: float) -> bool:
-        """Whether something may still come of it."""
+        """True while feedback may still arrive."""
         return row.feedback_seq is None and row.expires_at >= now
 
 
@@ -204,7 +204,7 @@ def arms_of(model: ServedModel) -> tuple[ServedModel, ServedModel]:
 
 
 def _pairs(reading: StoreReader, model: ServedModel) -> list[_Row]:
-    """What lies next to others since the present settings are in force, of all shards, as it was shown in time."""
+    """Paired decisions under the present settings, of all shards, by expiry."""
     most = MOST // len(model.parts)
     found = [reading.query("pairs", part.shard, after=part.since, limit=most) for part in model.parts]
     rows = heapq.merge(*([_Row(*row) for row in each] for each in found), key=lambda row: row.expires_at)
@@ -300,7 +300,7 @@ def _verdict(difference: Difference, *, lower: bool) -> Verdict:
 
 
 def _to_go(difference: Difference, verdict: Verdict, of: list[int], share: float | None) -> int | None:
-    """How many more decisions it takes, if the difference stays what it is: an interval shrinks like 1/√n."""
+    """Number of decisions still needed if the difference stays the same; intervals shrink like 1/√n."""
     if verdict != "not yet":
         return 0
     if not difference.enough:

@@ -29,7 +29,7 @@ PATIENCE_S = 0.7
 
 
 class Kind(NamedTuple):
-    """What a block sums up.
+    """Kind of sum in a block.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Curves:
         return Sums(np.concatenate([each.rows for each in found])[order], all(each.complete for each in found))
 
     async def _sums(self, reading: StoreReader, model: ServedModel, kind: Kind, began: float) -> Sums:
-        """The same of one shard."""
+        """Sums of one shard."""
         place = (model.shard, kind.last)
         past = await asyncio.to_thread(_past, reading, model.shard)
         start = self._known(place, past, np.zeros((0, len(kind.columns))))
@@ -111,7 +111,7 @@ class Curves:
 
 
 def _past(reading: StoreReader, shard: int) -> Past:
-    """What has been done to the past of a shard, by whomever."""
+    """Latest changes to the past of a shard: undo, forgotten key, folded events."""
     rewinds, base = reading.undo_events(shard), reading.checkpoint(shard)
     return rewinds[-1].seq if rewinds else 0, reading.last_forgetting(shard), base.erased if base is not None else 0
 
@@ -211,7 +211,7 @@ def guarantee(model: ServedModel, points: Rounds, conditions: ConditionReport) -
 
 
 def _bound_points(model: ServedModel, points: Rounds) -> Guarantee:
-    """What theory says, if all conditions hold."""
+    """Bound from theory, if all its conditions hold."""
     if model.keyed:
         return Guarantee(why_not="Each key has its own learner with its own rounds; the bound applies to each of them.")
     card = model.blueprint.card

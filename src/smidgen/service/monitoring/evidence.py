@@ -35,6 +35,7 @@ from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import LearningEvent, as_learner_input
 from smidgen.service.engine.restarts import InMemory, ModelRestart, detects_change, read_restarts
 from smidgen.service.log import codec
+from smidgen.service.log import events as log_events
 from smidgen.service.log.events import Event
 from smidgen.service.schemas import Code, Finding, Severity
 from smidgen.service.storage.protocol import StoreReader
@@ -168,7 +169,7 @@ def _spread(place: NDArray[Any], values: FloatArray, n: int) -> NDArray[np.bool_
 
 
 #: The events from whose bodies a learner learns about a decision: an answer, or that there was none.
-LEARNT = ("feedback", "expired")
+LEARNT = log_events.ANSWERED
 #: Of a keyed model, so many keys have a twin: those with the most feedback.
 TWINS = 16
 #: A twin may hold so many bytes, by its card, and so many weights are compared; of larger ones no steps are told.
@@ -230,7 +231,7 @@ class UpdateTrace:
         self._twins: dict[str | None, _Twin] = {}
 
     def steps(self, answers: Sequence[Outcome], versions: int, most: int) -> list[Update]:
-        """One for each of these answers, oldest first: the latest ones whose bodies take no more bytes than ``most``.
+        """Updates for these answers, oldest first: the latest whose bodies fit in ``most`` bytes.
 
         If they are all that the model has learnt (``versions``), names of records find the columns that they have.
         """
@@ -353,7 +354,7 @@ class FirstFeedback(NamedTuple):
     explored: int
 
     def all_are(self, value: float) -> bool:
-        """Whether every measure is this one."""
+        """True if every measure equals this value."""
         spread = self.squares - 2.0 * value * self.total + self.measured * value * value
         return spread <= 1e-9 * max(1.0, self.squares)
 
@@ -392,7 +393,7 @@ class Evidence:
 
     @property
     def learns_silence(self) -> bool:
-        """Whether it learns what silence is worth, when a window is over."""
+        """True if the model learns a default reward when a window expires."""
         return self.model.blueprint.terms.default_reward is not None
 
     @property
@@ -480,7 +481,7 @@ class Evidence:
 
     @cached_property
     def beginning(self) -> FirstFeedback:
-        """How it began."""
+        """The first feedback to the model."""
         shard = self.model.shard
         learnt = self.reading.query("learnt_blocks", shard, after=0, upto=FEEDBACKS, block=FEEDBACKS)
         made = self.reading.query("made_blocks", shard, after=0, upto=FIRST_EVENTS, block=FIRST_EVENTS)
@@ -511,7 +512,7 @@ class Evidence:
         return table([decision.context for decision in self.decisions])
 
     def column(self, index: int) -> str:
-        """What a column is called: by its name, or as the loop calls what has none."""
+        """Name of a column, or the loop's label for one without a name."""
         names, hashed = self.model.blueprint.names, self.model.hashed
         called = hashed.label(index) if hashed is not None else None
         return names[index] if names is not None else called or self.loop.weight_name(index)
@@ -531,7 +532,7 @@ class Evidence:
 
     @cached_property
     def kinds(self) -> Counter[str]:
-        """How often each kind of feedback came; what the model was made for, as long as nothing has come."""
+        """Number of feedback events of each kind; before the first one, the expected kind."""
         heard = Counter(step.kind for step in self.steps)
         usual = self.model.blueprint.feedback
         return heard or Counter({usual: 0} if usual is not None else {})
@@ -640,7 +641,7 @@ class Check(ABC):
 
     @abstractmethod
     def run(self, evidence: Evidence) -> Finding | None:
-        """What is found, or None."""
+        """A finding, or None."""
 
     def finding(
         self, severity: Severity, message: str, hint: str, figures: dict[str, float | int | str | None]

@@ -57,7 +57,7 @@ def feature_difference(step: Update) -> FloatArray | None:
 
 
 def is_separable(differences: Sequence[FloatArray]) -> bool | None:
-    """Whether some weights w have w·Δ > 0 for all of them; None if none was found and that says nothing.
+    """True if some weights w have w·Δ > 0 for all of them; None if the search was inconclusive.
 
     The perceptron finds such weights if there are any, after at most (R/margin)² mistakes (Novikoff 1962). After so
     many epochs without an end the answer is no: if there are any, their margin is too small to be called agreement.
@@ -97,7 +97,7 @@ SILENT_SHARE = 0.05
 
 
 class ConditionReport(NamedTuple):
-    """What the data say.
+    """Result of checking a condition on the data.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "info")
 
 
 class Report(NamedTuple):
-    """What was found about a model at a moment.
+    """Findings on a model at a time.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ def diagnose(
 
 
 def combine_reports(reports: Sequence[Report]) -> Report:
-    """What was found about the shards of a model: each code once, the worst of them, with how many shards have it."""
+    """Combine the reports of a model's shards: each code once, at its worst, with the number of shards."""
     if len(reports) == 1:
         return reports[0]
     found: dict[Code, list[Finding]] = {}
@@ -271,7 +271,7 @@ class Health:
         return combine_reports([self._of(reading, part, now) for part in model.parts])
 
     def _of(self, reading: StoreReader, model: ServedModel, now: float) -> Report:
-        """The same of one shard; while somebody is at it, others have the last one."""
+        """Report of one shard. While it is being judged, other callers get the last one."""
         lock, known = self._locks.setdefault(model.shard, threading.Lock()), self._known.get(model.shard)
         if not lock.acquire(blocking=known is None) and known is not None:
             return known.report
@@ -310,11 +310,11 @@ class Health:
         return combine_reports([self._known[part.shard].report for part in model.parts]).findings
 
     def is_judged(self, model: ServedModel) -> bool:
-        """Whether the model has been judged; an archived one need not be."""
+        """True if the model has been judged. An archived one need not be."""
         return model.archived_at is not None or all(part.shard in self._known for part in model.parts)
 
     def _idle(self, reading: StoreReader, model: ServedModel, now: float) -> bool:
-        """Whether nothing has happened to the model since it was judged, not long ago."""
+        """True if the model was judged recently and has had no events since."""
         known, counts = self._known.get(model.shard), reading.counts(model.shard)
         return known is not None and counts is not None and known.seq == counts.seq and known.at > now - IDLE_S
 

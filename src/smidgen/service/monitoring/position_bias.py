@@ -129,12 +129,12 @@ def perturbation_report(
 
 
 def _differs(action: IntArray, greedy: IntArray) -> bool:
-    """Whether the first places are others than those of the best guess."""
+    """True if the first positions differ from the best guess."""
     return bool((action[:PLACES] != greedy[:PLACES]).any())
 
 
 def _displacement(action: IntArray, greedy: IntArray) -> float:
-    """How many places the first documents stand from where the best guess has them, on average."""
+    """Mean distance, in positions, of the first documents from their place in the best guess."""
     first = action[:PLACES]
     return float(np.abs(_places(greedy)[first] - np.arange(len(first))).mean())
 
@@ -147,7 +147,7 @@ def _places(order: IntArray) -> IntArray:
 
 
 def _worth(shown: Sequence[Decision], pairs: Sequence[tuple[IntArray, IntArray]]) -> float | None:
-    """What the lists are worth by the model's own scores, as a share of the best guesses: nDCG over the first places.
+    """Worth of the lists by the model's own scores, as a share of the best guesses: nDCG over the first positions.
 
     The gain of a document is its score, brought to 0 (the worst of the list) to 1 (the best).
     """
@@ -185,7 +185,7 @@ def _clicks(clicked: Sequence[ClickedRanking], curve: ExaminationReply | None) -
 
 
 def _lost(each: ClickedRanking, read: FloatArray) -> float:
-    """How many more clicks the best guess would have had on one list."""
+    """Expected clicks that one list lost against the best guess."""
     documents, last = each.clicks.documents, len(read) - 1
     here = read[np.minimum(_places(np.asarray(each.decision.action))[documents], last)]
     there = read[np.minimum(_places(np.asarray(each.decision.greedy))[documents], last)]
@@ -220,7 +220,7 @@ REST = 5.0
 
 
 class BiasReport(NamedTuple):
-    """What the lists of a model say.
+    """Position bias in a model's lists.
 
     Attributes
     ----------

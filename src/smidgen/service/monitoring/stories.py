@@ -17,6 +17,7 @@ from smidgen.service.engine.stories import find_decision, retractions, story_of
 from smidgen.service.errors import BadRequest, json_text
 from smidgen.service.log.events import Event, stamp
 from smidgen.service.loops.base import FeedbackForm
+from smidgen.service.schemas import reaction_of
 from smidgen.service.storage.records import DecisionRow
 
 
@@ -137,7 +138,7 @@ def feedback_form(log: EventLog, models: Mapping[int, ServedModel], id: str, all
 
 def _feedback(model: ServedModel, feedback: dict[str, Any]) -> str:
     """What the user did, in a few words."""
-    ((field, value),) = feedback.items()
+    ((field, value),) = reaction_of(feedback).items()
     if field == "default_reward":
         return f"missing feedback counts as a reward of {value:.4g}"
     return model.blueprint.loop.feedback_text(field, value)

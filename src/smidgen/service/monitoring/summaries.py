@@ -45,11 +45,11 @@ class ModelSummary(NamedTuple):
 
     @property
     def severity(self) -> int:
-        """How ill it is: 0 for the worst; beyond all severities if nothing was found."""
+        """Severity as a number: 0 for the worst; the largest if there are no findings."""
         return SEVERITIES.index(self.findings[0].severity) if self.findings else len(SEVERITIES)
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Convert to JSON values."""
         out: dict[str, Any] = msgspec.to_builtins(self.reply)
         return {
             **out,
@@ -88,7 +88,7 @@ def sort_summaries(glances: Sequence[ModelSummary], order: str) -> list[ModelSum
 
 
 class SummaryCache:
-    """What was last seen of each model."""
+    """Cache of the latest summary of each model."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, float, ModelReply, float]] = {}

@@ -38,7 +38,7 @@ def keys(reading: StoreReader, model: ServedModel, prefix: str = "", limit: int 
 
 
 def namer(engine: Engine, model: ServedModel, learner: Learner) -> Callable[[int], str]:
-    """What the columns are called: as the records have them, as the model's settings name them, or by number."""
+    """Names of the columns: from the records, from the model's settings, or by number."""
     if (features := engine.learners.table(model, learner)) is not None:
         known = dict(features.named_columns())
         return lambda index: known.get(index, f"#{index}")
@@ -181,7 +181,7 @@ MOST, TOLD = 100, 5
 def contributions(
     engine: Engine, model: ServedModel, key: str | None, decision: Decision, expand: Collection[str] = ()
 ) -> Contributions | None:
-    """What the features of the answer add to its score, strongest first; None where no weights say so."""
+    """Contributions of the answer's features to its score, largest first; None if the loop has no such weights."""
     learner = engine.learners.get(model, key).learner
     found: list[tuple[str, float]] | None
     try:

@@ -113,7 +113,7 @@ def thin_out(numbers: Iterator[int]) -> Iterator[int]:
 
 
 def by_learner(piece: Piece, jobs: int, dear: Mapping[str, float] | None = None) -> list[Piece]:
-    """As many pieces as jobs, with about as much work each; the log's own learner goes with the first.
+    """Split into as many pieces as jobs, with about equal work. The log's own learner is in the first piece.
 
     Parameters
     ----------
@@ -134,5 +134,5 @@ def by_learner(piece: Piece, jobs: int, dear: Mapping[str, float] | None = None)
 
 
 def by_key(piece: Piece, jobs: int) -> list[Piece]:
-    """As many pieces as jobs, with about as many keys each."""
+    """Split into as many pieces as jobs, with about the same number of keys."""
     return [msgspec.structs.replace(piece, part=part, of=jobs) for part in range(jobs)]

@@ -104,7 +104,7 @@ def lines(series: Sequence[Stroke], *, across: str, label: str, level: float | N
 
 
 def bars(rows: Sequence[Bar], *, label: str, level: float | None = None) -> str:
-    """One row for each value, with a whisker from the low to the high end; a bar where the axis begins at 0."""
+    """A chart with one row per value and a whisker from its low to its high end; with a bar if the axis begins at 0."""
     ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
     ends += [level] if level is not None else []
     if not ends:
@@ -161,7 +161,7 @@ def histogram(counts: Sequence[tuple[str, int]], *, across: str, label: str, col
 
 
 class _Frame:
-    """Where numbers lie in a picture."""
+    """Scale from numbers to positions in a chart."""
 
     def __init__(self, left: float, right: float, low: float, high: float) -> None:
         self._x0, self._x1 = left, right if right > left else left + 1.0

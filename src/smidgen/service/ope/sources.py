@@ -37,7 +37,7 @@ from smidgen.service.storage.formats import LOG as FORMAT
 
 
 class LogFile(ABC):
-    """One file of a log.
+    """A file of a log.
 
     Parameters
     ----------
@@ -516,7 +516,7 @@ class DsjsonSource(LogSource):
         return None
 
     def undone_versions(self, shard: int | None = None) -> UndoneVersions:
-        """Nothing is taken back."""
+        """Empty: such logs have no rollbacks."""
         return UndoneVersions()
 
     def count(self) -> int:
@@ -557,7 +557,7 @@ class DsjsonSource(LogSource):
 
 
 def _shares(fields: dict[str, Any], count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]] | None:
-    """The probabilities of all candidates, in their order, if the line tells them."""
+    """Probabilities of all candidates, in their order, if the line has them."""
     order, chances = fields.get("a"), fields.get("p")
     if not isinstance(order, list) or not isinstance(chances, list) or sorted(order) != list(range(1, count + 1)):
         return None

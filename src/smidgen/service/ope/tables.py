@@ -260,7 +260,7 @@ def _chosen(batch: TableRows, rows: Any) -> TableRows:
 
 
 class _Players:
-    """One learner, or one for each key."""
+    """A learner, or one for each key."""
 
     def __init__(self, blueprint: Blueprint) -> None:
         self._blueprint = blueprint

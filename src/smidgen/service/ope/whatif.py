@@ -44,7 +44,7 @@ from smidgen.service.engine.replay import (
 )
 from smidgen.service.engine.shared_state import SharedKeyState
 from smidgen.service.log.codec import EventLine, as_bytes
-from smidgen.service.log.events import ERASED, REWINDS
+from smidgen.service.log.events import ANSWERED, ERASED, REWINDS
 from smidgen.service.loops.estimates import FEW, Estimate, OverlapDiagnostics, Point, bounded_mean, mean_of
 from smidgen.service.loops.evaluate_clicks import ClickedPages
 from smidgen.service.loops.evaluator import Evaluator, SharedLogStats, Steps, TrainingSignal
@@ -281,7 +281,7 @@ class ReplayRun:
         if type == "decision":
             self._on_decision(event)
             return
-        heard = type in ("feedback", "expired")
+        heard = type in ANSWERED
         if not heard:
             self.flush()
         if type == "amended":
@@ -454,7 +454,7 @@ class ReplayRun:
 
 
 def _names(event: EventLine, made: EventLine | None) -> Carried:
-    """The names that an event tells again, or the decision that it is about."""
+    """Names of features that an event, or the decision it belongs to, repeats."""
     return event.names if made is None else (made.shared or {}).get("names", ())
 
 

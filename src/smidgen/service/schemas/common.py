@@ -6,7 +6,7 @@ Unknown fields, wrong types and NaN are refused on reading.
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -33,6 +33,16 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 #: After how many seconds events are folded and erased: a minute at least.
 Age = Annotated[float, Meta(ge=60, le=1e10)]
 AT_ONCE = Meta(min_length=1, max_length=ROWS)
+#: The most parts of a reward, and the most currencies of a cost.
+PARTS = CURRENCIES = 32
+#: The largest value of a reward, or of a part of it.
+LARGEST_REWARD = 1e6
+#: Costs by currency: finite and not negative.
+Costs = Annotated[dict[Id, Annotated[float, Meta(ge=0, le=1e15)]], Meta(min_length=1, max_length=CURRENCIES)]
+#: A reward, or the values of the parts of a reward by name.
+Reward = float | Annotated[dict[Id, float], Meta(min_length=1, max_length=PARTS)]
+#: How several reports become one reward: a word, or the weights of parts by name.
+Rewards = Literal["first", "last", "sum", "max"] | Annotated[dict[Id, float], Meta(min_length=1, max_length=PARTS)]
 
 
 # The root of all bodies, and the hash by which one is known again.

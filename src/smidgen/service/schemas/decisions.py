@@ -10,7 +10,18 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from smidgen.service.schemas.common import AT_ONCE, CANDIDATES, ROWS, AnyId, ErrorDetail, Id, Message, Numbers, Record
+from smidgen.service.schemas.common import (
+    AT_ONCE,
+    CANDIDATES,
+    ROWS,
+    AnyId,
+    Costs,
+    ErrorDetail,
+    Id,
+    Message,
+    Numbers,
+    Record,
+)
 
 # What there is to rank or to choose from.
 
@@ -322,7 +333,21 @@ class TaughtReply(Struct, kw_only=True):
 
 
 class FeedbackBody(Message):
-    """What the user did: one of the fields that the loop has."""
+    """What the user did: one of the fields that the loop has, costs, or both.
+
+    Attributes
+    ----------
+    costs
+        What the decision really cost, by currency. Costs alone are recorded: the decision stays open.
+    id
+        The id of this report: the same id and body count once.
+    final
+        true: no further report comes; the combined reward is learned now.
+    """
+
+    costs: Costs | UnsetType = UNSET
+    id: Id | UnsetType = UNSET
+    final: bool | UnsetType = UNSET
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent, but for the decision that they are about."""
@@ -331,6 +356,15 @@ class FeedbackBody(Message):
             for name in self.__struct_fields__
             if (value := getattr(self, name)) is not UNSET and name != "decision"
         }
+
+
+#: What feedback may have in every loop, next to the one field of the loop.
+COMMON_FEEDBACK = FeedbackBody.__struct_fields__
+
+
+def reaction_of(given: dict[str, Any]) -> dict[str, Any]:
+    """The fields of feedback that are the loop's own."""
+    return {name: value for name, value in given.items() if name not in COMMON_FEEDBACK}
 
 
 class SeveralBody(Message, kw_only=True):
@@ -351,8 +385,8 @@ class FeedbackReply(Struct, kw_only=True):
     Attributes
     ----------
     status
-        learnt: the model took a step; recorded: stored and measured, not learned (a holdout); duplicate: the same
-        feedback was received before; late: stored after the window, not learned.
+        learnt: the model took a step; recorded: stored, not learned (costs alone, a report that waits for others, a
+        holdout); duplicate: the same feedback was received before; late: it came after the window, not learned.
     model_version
         The model's version after this call.
     shard

@@ -9,7 +9,19 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.features.limits import VECTOR_CROSSES
-from smidgen.service.schemas.common import CANDIDATES, LABELS, SHARDS, Age, AnyId, Id, Message, Name, Seconds, Share
+from smidgen.service.schemas.common import (
+    CANDIDATES,
+    LABELS,
+    SHARDS,
+    Age,
+    AnyId,
+    Id,
+    Message,
+    Name,
+    Rewards,
+    Seconds,
+    Share,
+)
 from smidgen.service.schemas.decisions import Variant
 from smidgen.service.schemas.reports import Agreement, BestReply, ExaminationReply, PerturbationReply, Quality
 
@@ -391,6 +403,10 @@ class ModelBody(Message):
         The lowest and the highest reward that the app sends.
     default_reward
         The reward that is learned when the window ends without feedback; null learns nothing.
+    rewards
+        How several reports on one decision become one reward: first (the default), last, sum, max, or weights of
+        parts by name, e.g. `{"click": 0.2, "purchase": 1}`. With anything but first, the model learns once: at the
+        end of the window, with a final report, or when all parts have come.
     explore
         The share of decisions that is spread evenly over all candidates.
     min_share
@@ -427,6 +443,7 @@ class ModelBody(Message):
     id_feature: bool = True
     reward_range: tuple[float, float] | None = None
     default_reward: float | None = None
+    rewards: Rewards | None = None
     explore: Share | None = None
     min_share: Share | None = None
     retention_s: Age | None = None
@@ -453,6 +470,8 @@ class AmendBody(Message):
         Seconds during which feedback is learned, for decisions from now on.
     default_reward
         The reward that is learned when the window ends without feedback; null learns nothing.
+    rewards
+        How several reports become one reward, for decisions from now on.
     explore
         The share of decisions that is spread evenly over all candidates.
     min_share
@@ -469,6 +488,7 @@ class AmendBody(Message):
     add_text: Annotated[list[Id], Meta(max_length=1000)] | UnsetType = UNSET
     window_s: Seconds | UnsetType = UNSET
     default_reward: float | UnsetType | None = UNSET
+    rewards: Rewards | UnsetType = UNSET
     explore: Share | UnsetType = UNSET
     min_share: Share | UnsetType = UNSET
     retention_s: Age | UnsetType | None = UNSET
@@ -546,6 +566,8 @@ class ModelReply(Struct, kw_only=True):
         The lowest and the highest reward, or null.
     default_reward
         The reward for missing feedback, or null.
+    rewards
+        How several reports on one decision become one reward.
     explore
         The share of even exploration in force, or null.
     min_share
@@ -625,6 +647,7 @@ class ModelReply(Struct, kw_only=True):
     window_s: float
     reward_range: tuple[float, float] | None
     default_reward: float | None
+    rewards: Rewards
     explore: float | None
     min_share: float | None
     retention_s: float | None

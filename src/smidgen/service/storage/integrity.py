@@ -103,7 +103,8 @@ _RULES = (
         "the answer of event {} is not the one that the table of decisions has",
         """
         SELECT e.shard, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
-        WHERE (e.type IN ('feedback', 'expired', 'recorded') OR (e.type = 'taught' AND e.decision IS NOT NULL))
+        WHERE (e.type IN ('feedback', 'expired', 'settled', 'recorded')
+                OR (e.type = 'taught' AND e.decision IS NOT NULL))
             AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
             AND NOT (e.type = 'feedback' AND e.made IS NULL AND x.late_hash IS NOT NULL)
             AND NOT EXISTS (
@@ -119,7 +120,7 @@ _RULES = (
         LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.feedback_seq
         WHERE x.feedback_seq IS NOT NULL AND e.type IS NOT 'erased'
             AND (e.type IS NULL OR e.decision IS NOT x.id
-                OR e.type NOT IN ('feedback', 'recorded', 'expired', 'taught'))
+                OR e.type NOT IN ('feedback', 'recorded', 'expired', 'settled', 'taught'))
         """,
     ),
     _Rule("it has the place {} and must have 0", "SELECT id, place FROM shards WHERE place <> 0"),

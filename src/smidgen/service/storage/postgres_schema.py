@@ -129,6 +129,16 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         CREATE INDEX decision_holdout ON decisions (shard, seq) WHERE holdout IS NOT NULL
         """,
     ),
+    5: (
+        "reports that are learned together",
+        """
+        ALTER TABLE decisions ADD COLUMN reported SMALLINT NOT NULL DEFAULT 0;
+        ALTER TABLE decisions ADD COLUMN reports BYTEA;
+        DROP INDEX decision_due;
+        CREATE INDEX decision_due ON decisions (expires_at, shard, seq)
+            WHERE (waits = 1 OR reported = 1) AND shown = 1 AND feedback_seq IS NULL
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 # A function that looks up a name may still not see what another has just made; a question does.

@@ -25,6 +25,7 @@ from smidgen.service.storage.records import (
     NewDecision,
     NewExpiry,
     NewFeedback,
+    NewReport,
     State,
     TokenRow,
     WriteResult,
@@ -434,10 +435,18 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def write_expiries(self, shard: int, rows: Sequence[NewExpiry]) -> list[WriteResult]:
-        """Write that windows closed without feedback, where that is so and still to be learnt.
+        """Write that windows closed without feedback, or what reports come to, where that is still to be learnt.
 
         The verdict of one that is not due is ``"duplicate"``, of one that was refused ``"late"``.
         """
+        ...
+
+    def write_report(self, shard: int, row: NewReport) -> WriteResult:
+        """Write a report that does not close its decision; the decision counts as shown."""
+        ...
+
+    def withdraw_reports(self, shard: int, decision: str, at: float, key: str | None) -> WriteResult:
+        """Drop what was reported on an open decision; ``"unknown"`` if nothing was. It makes no version."""
         ...
 
     def write_follower_update(self, shard: int, row: NewFeedback) -> WriteResult:

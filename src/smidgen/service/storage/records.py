@@ -167,7 +167,7 @@ class NewFeedback(NamedTuple):
 
 
 class NewExpiry(NamedTuple):
-    """A window that closed without feedback, to be written.
+    """A window that closed without feedback, or the reward of what was reported, to be written.
 
     Attributes
     ----------
@@ -178,7 +178,10 @@ class NewExpiry(NamedTuple):
     body
         The event's body.
     refused
-        Whether its learner refused to learn it: then it is written, closes the decision, and makes no version.
+        Whether nothing is learned, since the learner refuses it or a holdout decided: then it is written, closes the
+        decision, and makes no version.
+    settled
+        Whether it is the reward of what was reported.
     """
 
     decision: str
@@ -188,6 +191,30 @@ class NewExpiry(NamedTuple):
     position: float | None
     body: bytes
     refused: bool = False
+    settled: bool = False
+
+
+class NewReport(NamedTuple):
+    """A report to be written: one that does not close its decision.
+
+    Attributes
+    ----------
+    decision, at, key
+        The decision, when it came, and whose learner decided.
+    body
+        The event's body.
+    reports
+        All reports on the decision, this one included.
+    rewards
+        Whether it has a reward that is learned later.
+    """
+
+    decision: str
+    at: float
+    key: str | None
+    body: bytes
+    reports: bytes
+    rewards: bool
 
 
 class WriteResult(NamedTuple):
@@ -237,9 +264,13 @@ class DecisionRow(NamedTuple):
     waits, shown
         Whether something is learnt when its window closes without feedback; whether it counts.
     late_hash
-        The digest of feedback that came after its silence was learnt.
+        The digest of feedback that came after its silence, or what was reported, was learnt.
     beside, agreed, holdout
         As it was asked for.
+    reported
+        Whether rewards were reported that are learned together.
+    reports
+        All reports on it, as `smidgen.service.engine.reports` writes them.
     """
 
     id: str
@@ -260,6 +291,8 @@ class DecisionRow(NamedTuple):
     beside: str | None = None
     agreed: bool | None = None
     holdout: bool | None = None
+    reported: bool = False
+    reports: bytes | None = None
 
     @property
     def status(self) -> Literal["learnt", "recorded", "late", "expired", "refused"] | None:
@@ -269,13 +302,14 @@ class DecisionRow(NamedTuple):
         if self.holdout:
             return "late" if self.measure is None else "recorded"
         if self.feedback_hash is None:
-            return "refused" if self.version is None else "expired"
+            return "refused" if self.version is None else "learnt" if self.reported else "expired"
         return "late" if self.version is None else "learnt"
 
     @property
     def answered(self) -> bool:
         """True if feedback on it came, in time, late, or after its silence; one beside another has none of its own."""
-        return (self.feedback_hash is not None or self.late_hash is not None) and self.beside is None
+        heard = self.feedback_hash is not None or self.late_hash is not None or self.reported
+        return heard and self.beside is None
 
     @property
     def late(self) -> bool:
@@ -284,8 +318,8 @@ class DecisionRow(NamedTuple):
 
     @property
     def is_due(self) -> bool:
-        """True if its silence is learnt once its window is over."""
-        return self.waits and self.shown and self.feedback_seq is None
+        """True if its silence, or what was reported, is learnt once its window is over."""
+        return (self.waits or self.reported) and self.shown and self.feedback_seq is None
 
 
 class Outcome(NamedTuple):
@@ -330,7 +364,7 @@ class Outcome(NamedTuple):
 
 def classify_repeat(made: DecisionRow, hash: bytes) -> WriteStatus | None:
     """Status of repeated feedback on a decision; None if it is to be written, as late."""
-    if made.feedback_hash is None:  # its window closed without feedback
+    if made.feedback_hash is None:  # its window closed without feedback, or reports were settled
         if made.late_hash is None:
             return None
         return "late" if made.late_hash == hash else "conflict"

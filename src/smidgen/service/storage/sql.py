@@ -83,7 +83,7 @@ _CROSSING = """
 """
 _OPEN = """
     SELECT seq FROM decisions INDEXED BY decision_order WHERE shard = ?1 AND seq <= ?2 AND feedback_seq IS NULL
-        AND (expires_at >= ?3 OR (waits = 1 AND shown = 1))
+        AND (expires_at >= ?3 OR ((waits = 1 OR reported = 1) AND shown = 1))
 """
 
 
@@ -168,7 +168,7 @@ def _to_checkpoint_state(row: Any) -> CheckpointState:
 
 DECISIONS = (
     "SELECT id, shard, seq, expires_at, request_hash, explored, forwarded, feedback_seq, feedback_hash, version,"
-    " measure, position, waits, shown, late_hash, beside, agreed, holdout FROM decisions"
+    " measure, position, waits, shown, late_hash, beside, agreed, holdout, reported, reports FROM decisions"
 )
 _OUTCOMES = """
     SELECT x.seq, d.at, d.key, x.expires_at, x.explored, x.forwarded, x.feedback_seq, x.version, x.measure, f.type, f.at
@@ -347,7 +347,7 @@ TABLES = {
     "events": _table("shard seq type version at decision key made salt chain body", "shard, seq"),
     "decisions": _table(
         "id shard seq number expires_at request request_hash explored forwarded feedback_seq feedback_hash version"
-        " measure position waits shown late_hash beside agreed target chance unit holdout share",
+        " measure position waits shown late_hash beside agreed target chance unit holdout share reported reports",
         "id",
     ),
     "calls": _table("shard id hash seq", "shard, id"),
@@ -424,13 +424,14 @@ _KEYS_NUMBER = (
     " WHERE e.shard = ? AND e.key = ? AND e.seq <= ? AND e.type = 'decision' ORDER BY e.seq DESC LIMIT 1"
 )
 _DUE = (
-    f"{DECISIONS} INDEXED BY decision_due WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL AND expires_at < ?"
+    f"{DECISIONS} INDEXED BY decision_due WHERE (waits = 1 OR reported = 1) AND shown = 1 AND feedback_seq IS NULL"
+    " AND expires_at < ?"
     " ORDER BY expires_at, shard, seq LIMIT ?"
 )
 #: The earliest end of a window that is still to be learnt when it is over.
 NEXT_DUE = """
     SELECT min(expires_at) FROM decisions INDEXED BY decision_due
-    WHERE waits = 1 AND shown = 1 AND feedback_seq IS NULL
+    WHERE (waits = 1 OR reported = 1) AND shown = 1 AND feedback_seq IS NULL
 """
 
 
@@ -640,7 +641,7 @@ def _to_outcome(
 
 def _decision_row(row: Any) -> Any:
     (id, shard, seq, expires_at, request_hash, explored, forwarded, *answer) = row[:12]
-    waits, shown, late_hash, beside, agreed, holdout = row[12:]
+    waits, shown, late_hash, beside, agreed, holdout, reported, reports = row[12:]
     went = bool(forwarded) if forwarded is not None else None
     return (
         id.hex(),
@@ -657,4 +658,6 @@ def _decision_row(row: Any) -> Any:
         beside.hex() if beside is not None else None,
         bool(agreed) if agreed is not None else None,
         bool(holdout) if holdout is not None else None,
+        bool(reported),
+        reports,
     )

@@ -31,7 +31,7 @@ CLOSE = """
 #: What is told of the decisions of a key, and what goes with it; ``?3`` is the base, under which there are none.
 _DECISIONS_OF_KEY = """
     SELECT count(*), count(*) FILTER (
-            WHERE (feedback_hash IS NOT NULL OR late_hash IS NOT NULL) AND beside IS NULL
+            WHERE (feedback_hash IS NOT NULL OR late_hash IS NOT NULL OR reported = 1) AND beside IS NULL
         ),
         (
             SELECT count(*) FROM events f INDEXED BY event_keys

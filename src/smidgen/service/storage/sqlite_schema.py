@@ -140,6 +140,16 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
         CREATE INDEX decision_holdout ON decisions (shard, seq) WHERE holdout IS NOT NULL;
         """,
     ),
+    9: (
+        "reports that are learned together",
+        """
+        ALTER TABLE decisions ADD COLUMN reported INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE decisions ADD COLUMN reports BLOB;
+        DROP INDEX decision_due;
+        CREATE INDEX decision_due ON decisions (expires_at, shard, seq)
+            WHERE (waits = 1 OR reported = 1) AND shown = 1 AND feedback_seq IS NULL;
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 

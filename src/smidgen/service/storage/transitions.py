@@ -28,6 +28,7 @@ from smidgen.service.storage.records import (
     NewDecision,
     NewExpiry,
     NewFeedback,
+    NewReport,
     WriteResult,
     classify_repeat,
 )
@@ -100,6 +101,7 @@ class EventWriter(ABC):
         return [self._write_answer(shard, counts, row) for row in rows]
 
     def _write_answer(self, shard: int, counts: Counts, row: NewFeedback) -> WriteResult:
+        made: DecisionRow | None = None
         late, until = False, row.open_until if self._sole else None
         if until is None:
             if (made := self._decision_in(shard, row.decision)) is None:
@@ -109,7 +111,7 @@ class EventWriter(ABC):
                 return WriteResult(known, None, counts.version)
         in_time = not late and row.at <= until
         learnt, recorded = in_time and not row.recorded, in_time and row.recorded
-        counts.answered += 1
+        counts.answered += made is None or not made.answered
         counts.version += learnt
         counts.late += not in_time
         version = counts.version if learnt else None
@@ -133,14 +135,38 @@ class EventWriter(ABC):
         made = self._decision_in(shard, row.decision)
         if made is None:
             return WriteResult("unknown", None, counts.version)
-        if not made.is_due or row.at <= made.expires_at:
+        if not made.is_due or made.reported != row.settled or (row.at <= made.expires_at and not row.settled):
             return WriteResult("duplicate", None, counts.version)
         counts.version += not row.refused
         version = None if row.refused else counts.version
-        seq = self._append(shard, counts, "expired", row.at, row.body, row.decision, row.key, version)
+        type = "settled" if row.settled else "expired"
+        seq = self._append(shard, counts, type, row.at, row.body, row.decision, row.key, version)
         self._close_decision(row, seq, None, version)
         crash_point("expiry-appended")
         return WriteResult("late" if row.refused else "learnt", seq, counts.version)
+
+    def write_report(self, shard: int, row: NewReport) -> WriteResult:
+        """Write a report that does not close its decision; the decision counts as shown."""
+        counts, made = self._counts_to_change(shard), self._decision_in(shard, row.decision)
+        if made is None:
+            return WriteResult("unknown", None, counts.version)
+        counts.answered += row.rewards and not made.answered
+        seq = self._append(shard, counts, "reported", row.at, row.body, row.decision, row.key)
+        reported = made.reported or row.rewards
+        self._update_decision(row.decision, reports=row.reports, reported=reported, shown=True)
+        crash_point("report-appended")
+        return WriteResult("recorded", seq, counts.version)
+
+    def withdraw_reports(self, shard: int, decision: str, at: float, key: str | None) -> WriteResult:
+        """Drop what was reported on an open decision: it makes no version."""
+        counts, made = self._counts_to_change(shard), self._decision_in(shard, decision)
+        if made is None or not made.reported or made.feedback_seq is not None:
+            return WriteResult("unknown", None, counts.version)
+        counts.answered -= made.answered
+        seq = self._append(shard, counts, "withdrawn", at, None, decision, key)
+        self._update_decision(decision, reports=None, reported=False)
+        crash_point("withdrawal-appended")
+        return WriteResult("recorded", seq, counts.version)
 
     def write_follower_update(self, shard: int, row: NewFeedback) -> WriteResult:
         """Write that a decision beside another was taught what came of that one, if it is open; this closes it."""
@@ -181,7 +207,8 @@ class EventWriter(ABC):
             shard, counts, "retracted", at, _feedback_body(version=made.version, columns=KEPT), decision, key
         )
         gone = ("feedback_seq", "feedback_hash", "version", "measure", "position", "late_hash")
-        self._update_decision(decision, **dict.fromkeys(gone), waits=made.waits and made.status != "expired")
+        waits = made.waits and made.status != "expired"
+        self._update_decision(decision, **dict.fromkeys((*gone, "reports")), reported=False, waits=waits)
         crash_point("retraction-appended")
         return verdict
 
