@@ -65,6 +65,8 @@ class Made:
         Whether retention has erased it.
     holdout
         Whether the policy of a holdout decided: then feedback is ``recorded``, and nothing is learned.
+    asked
+        The request: context and candidates, or features.
     """
 
     id: str
@@ -88,6 +90,7 @@ class Made:
     retractions: list[tuple[int, int]] = field(default_factory=list)
     gone: bool = False
     holdout: bool = False
+    asked: dict[str, Any] = field(default_factory=dict)
 
     @property
     def answered(self) -> bool:
@@ -100,7 +103,7 @@ class Made:
 
 @dataclass(eq=False)
 class Shard:
-    """One log: the events of a model, or of some of its keys.
+    """A log: the events of a model, or of some of its keys.
 
     Attributes
     ----------
@@ -160,7 +163,7 @@ Glance = tuple[Any, ...]
 
 
 class Oracle:
-    """What the service must be like.
+    """The expected behavior of the service.
 
     Parameters
     ----------
@@ -208,7 +211,7 @@ class Oracle:
                 raise Wrong(f"shard {number} has events that nobody asked for: {[(e.seq, e.type) for e in left]}")
 
     def _judge(self, command: Command, must: set[int], may: Sequence[int] = ()) -> bool:
-        """Whether the command was done; refusals are by their HTTP status."""
+        """True if the command was done; errors are compared by HTTP status."""
         if command.refusal is None:
             if must:
                 raise Wrong(f"this should have been refused with {must}: {command}")
@@ -433,6 +436,7 @@ class Oracle:
             event.decision, shard, event.key, event.seq, self._at, expires, waits, activated, beside, forwarded, reply
         )
         made.holdout = held
+        made.asked = {name: body[name] for name in ("context", "candidates", "features") if body.get(name)}
         shard.decisions += 1
         self.made[made.id] = shard.made[made.id] = made
         return made
@@ -447,7 +451,7 @@ class Oracle:
         return made, {409} if made.beside is not None else set()
 
     def _counts_again(self, made: Made) -> bool:
-        """Whether a rollback has undone the retraction of what was learnt of it."""
+        """True if a rollback has undone the retraction."""
         if made.retractions and made.retractions[-1][0] <= made.shard.base:
             return False  # what was folded stays as it was then
         return made.version is None and any(version in made.shard.now for version in made.versions)
@@ -776,7 +780,7 @@ class Oracle:
     # What can be read
 
     def glance(self, model: Model) -> Glance:
-        """What GET /v1/models/NAME must say, whenever it is asked: the last field says what is open, and until when."""
+        """Expected reply to GET /v1/models/NAME at any time: the last field has the open decisions and their expiry."""
         shards = model.shards
         waiting = [
             (made.expires, made.shown)
@@ -794,7 +798,7 @@ class Oracle:
         )
 
     def story(self, id: str, now: float) -> dict[str, Any] | None:
-        """What GET /v1/decisions/ID must say; None if it is refused."""
+        """Expected reply to GET /v1/decisions/ID; None if it is an error."""
         made = self.made.get(id)
         if made is None or made.gone:
             return None
@@ -832,6 +836,7 @@ class Oracle:
             "feedback": feedback,
             "learnt_version": learnt,
             "why_not": why,
+            "holdout": made.holdout,
         }
 
 
@@ -858,7 +863,7 @@ def _check_answer(spec: Spec, body: dict[str, Any], reply: dict[str, Any]) -> No
 
 
 def read_glance(glance: Glance | None, now: float) -> dict[str, Any] | None:
-    """The same as it is read at a moment."""
+    """Expected reply at a moment."""
     if glance is None:
         return None
     versions, decisions, answered, late, keys, waiting = glance
