@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen_papers.beyond import change, peeking, weak_context
+from smidgen_papers.beyond import change, one_number, peeking, weak_context
 from smidgen_papers.catalogue import chosen
 from smidgen_papers.part import Answer, Answers, Place, Run
 
@@ -62,6 +62,16 @@ def test_visitors_are_shown_films() -> None:
     assert all(0.2 < float(row[1]) < 0.7 for row in table.rows)
 
 
+def test_one_number_follows_its_context() -> None:
+    parts = [one for one in one_number.plan(RUN) if one.settings["contender"] == one_number.OURS]
+    [table] = one_number.gather(RUN, answered(parts)).tables
+    assert len(table.rows[0]) == 1 + len(one_number.WORLDS)
+    low = np.array([-9.0, 0.0])
+    assert one_number.loss("quadratic", 0.15, low) < 1e-6
+    assert one_number.loss("price", 0.6, low) > one_number.loss("price", 0.15, low)
+    assert one_number.loss("threshold", 0.14, low) == 0.9
+
+
 def test_they_are_experiments() -> None:
-    names = ["beyond/change", "beyond/delay", "beyond/peeking", "beyond/weak-context"]
+    names = ["beyond/change", "beyond/delay", "beyond/one-number", "beyond/peeking", "beyond/weak-context"]
     assert [figure.id for figure in chosen(names)] == names

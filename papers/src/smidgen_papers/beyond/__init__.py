@@ -4,6 +4,7 @@ from importlib import import_module
 
 for _module in (
     "paper",
+    "budgets",
     "change",
     "clicks",
     "clicks_claims",
@@ -13,6 +14,7 @@ for _module in (
     "filters",
     "knobs",
     "labels",
+    "one_number",
     "peeking",
     "rewards",
     "rewards_claims",

@@ -327,6 +327,8 @@ class DecideHandler(CommandHandler):
             shared = (shared or {}) | {"ahead": True}
         if shown is None:
             shared = {**(shared or {}), **self._question(answer, request, len(record))} or None
+        if model.spending is not None and decision.costs is not None:
+            model.spending.note(name, decision, (shared or {}).get("spent"))
         holdout, unit = terms.holdout, body.unit or body.key
         share = holdout.share if holdout is not None and body.chosen is None else 0.0
         content = codec.DecisionBody(decision.number, model.version, terms.window_s, ids, record, shared, beside)

@@ -246,6 +246,10 @@ def asked_as_sent(decision: Decision, shared: Mapping[str, Any] | None) -> dict[
     offer = found[0]
     ids = offer.get("ids") or range(len(offer["records"]))
     candidates = [{"id": id, "features": record} for id, record in zip(ids, offer["records"], strict=False)]
+    for name, amounts in (offer.get("costs") or {}).items():
+        for each, amount in zip(candidates, amounts, strict=False):
+            if amount is not None:
+                each.setdefault("costs", {})[name] = amount
     context = offer.get("context")
     return ({"context": context} if context else {}) | {"candidates": candidates}
 
