@@ -290,6 +290,9 @@ def several_reports(stage: Stage) -> None:
         stage.answer(reply, reward={"click": 1.0})
         if turn % 2:
             stage.answer(reply, reward={"purchase": 1.0})
+    dropped = stage.decide("shop", candidates=offered, context={"device": "ios"})
+    stage.answer(dropped, reward={"click": 1.0})
+    stage.do(f"decisions/{dropped['decision']}:retract")
     stage.clock.now += 1000.0
     stage.wait("shop", "settled")
     stage.make("held", loop="choose", holdout={"share": 0.5, "policy": "first", "salt": "s"})
