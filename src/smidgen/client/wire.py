@@ -136,12 +136,13 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     status
-        ``"learnt"``, ``"duplicate"`` (it had been learnt before) or ``"late"`` (logged, not learnt).
+        ``"learnt"``, ``"recorded"`` (stored, not learned: a report that waits for others, costs, a holdout),
+        ``"duplicate"`` (it was received before) or ``"late"`` (logged, not learned).
     model_version, shard
         How many feedbacks the model has learnt; of a model with several shards, which of them has.
     """
 
-    status: Literal["learnt", "duplicate", "late"]
+    status: Literal["learnt", "recorded", "duplicate", "late"]
     model_version: int
     shard: int | None = None
 
