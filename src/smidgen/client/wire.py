@@ -336,11 +336,14 @@ def decisions_body(given: Any, *, keys: Sequence[str] | str | None, top: int | N
 
 
 def feedback_body(given: Mapping[str, Any]) -> bytes:
-    """The user's reaction: the one field that was given. The loop of the model defines which fields exist."""
+    """The user's reaction: the one field that was given, costs, or both. The loop of the model defines the fields."""
     said = {name: value for name, value in given.items() if value is not None}
-    if len(said) != 1:
-        ending = f" ({', '.join(said)})" if said else ""
-        raise InvalidArgument(f"{len(said)} kinds of feedback were given{ending}", "give exactly one, e.g. clicked=[…]")
+    kinds = [name for name in said if name not in ("costs", "id", "final")]
+    if len(kinds) > 1 or not said:
+        ending = f" ({', '.join(kinds)})" if kinds else ""
+        raise InvalidArgument(
+            f"{len(kinds)} kinds of feedback were given{ending}", "give exactly one, e.g. clicked=[…]"
+        )
     return encode(said)
 
 

@@ -638,8 +638,9 @@ def to_decision(row: Any) -> DecisionRow | None:
 def _to_outcome(
     seq: int, at: float, key: str | None, ends: float, explored: int, sent: int | None, *rest: Any
 ) -> Outcome:
-    *answer, reported = rest
-    return Outcome(seq, at, key, ends, bool(explored), None if sent is None else bool(sent), *answer, bool(reported))
+    answer: Any = rest[:-1]
+    found = Outcome(seq, at, key, ends, bool(explored), None if sent is None else bool(sent), *answer)
+    return found._replace(reported=bool(rest[-1]))
 
 
 def _decision_row(row: Any) -> Any:
