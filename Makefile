@@ -35,7 +35,7 @@ core: $(VENV)/.ready ## compile what has changed of the core, and write the type
 	$(BIN)/python build_core.py
 
 core-sanitize: $(VENV)/.ready ## the core with AddressSanitizer and UndefinedBehaviorSanitizer, under the fuzzer; `make core` afterwards
-	$(BIN)/python build_core.py --sanitize
+	$(BIN)/python build_core.py --native --sanitize
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=tests $(BIN)/python -m core.fuzz $(or $(CALLS),1000000)
 

@@ -307,7 +307,10 @@ def main() -> None:
     parser.add_argument("--no-stubs", action="store_true", help="leave the types of the entry points as they are")
     parser.add_argument("--jobs", type=int, default=0, help="how many files at once")
     given = parser.parse_args()
-    only = native_levels() if given.native else levels()[:1] if given.oldest else given.level
+    if given.native:  # under sanitizers the other levels stay as they are
+        only = [best_level()] if given.sanitize else native_levels()
+    else:
+        only = levels()[:1] if given.oldest else given.level
     build(only, sanitize=given.sanitize, jobs=given.jobs)
     if not (given.sanitize or given.no_stubs) and importlib.util.find_spec("ruff"):  # only developers need the stubs
         write_stubs()

@@ -67,10 +67,11 @@ class Version:
     """A process that plays the workloads of one checkout."""
 
     def __init__(self, folder: Path, python: str) -> None:
+        sources = os.pathsep.join([str(folder / "src"), str(folder / "papers" / "src")])
         self.process = subprocess.Popen(
             [python, str(Path(__file__).resolve()), "--work"],
             cwd=folder,
-            env={**os.environ, **ALONE, "PYTHONPATH": str(folder / "src")},
+            env={**os.environ, **ALONE, "PYTHONPATH": sources},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -26,7 +26,7 @@ logging_collector = off
 
 
 def binaries() -> Path | None:
-    """Where the server's programs are, if they are anywhere."""
+    """Folder of the server's programs, or None."""
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     if (config := shutil.which("pg_config")) is not None:
         said = subprocess.run([config, "--bindir"], capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ class Cluster:
 
     @property
     def log(self) -> str:
-        """What the server has said."""
+        """Output of the server."""
         return (self.folder / "log").read_text()
 
     def start(self) -> None:
@@ -93,12 +93,12 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, database: str = "postgres", **options: str) -> str:
-        """Where a database is."""
+        """URL of a database."""
         more = "".join(f"&{name}={value}" for name, value in options.items())
         return f"postgresql://postgres@/{database}?host={self.folder}{more}"
 
     def fresh(self, **options: str) -> str:
-        """Where there is nothing yet: a schema that nobody has used."""
+        """URL of a new, empty schema."""
         patient = {"idle_s": "60"}  # kernels may have to be compiled in the midst of a batch
         return self.url(schema=f"s{os.getpid()}_{next(self._numbers)}", **(patient | options))
 

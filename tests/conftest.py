@@ -32,7 +32,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def postgres(cluster: Cluster) -> str:
-    """Where a store on PostgreSQL can be: a schema of its own on a server that runs."""
+    """URL of a schema of its own on a running server."""
     return cluster.fresh()
 
 
@@ -45,7 +45,7 @@ PARTS = 16
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """What is collected stays until the end: the garbage collector need not look at it, now or in any test."""
+    """Freeze collected objects, so that the garbage collector skips them."""
     gc.disable()
     try:
         return (yield)

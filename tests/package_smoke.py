@@ -1,4 +1,4 @@
-"""What a new user does first, in an environment that has nothing but the installed package."""
+"""First steps of a new user in an environment with only the installed package."""
 
 from __future__ import annotations
 

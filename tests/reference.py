@@ -126,7 +126,7 @@ def noisy_depth(labels: Sequence[float], shown: Sequence[int], top: int, depth: 
 
 
 def is_team_draft(order: Sequence[int], teams: Sequence[int], first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether two captains can have picked this list: in turns, each its best document that was left."""
+    """True if two captains could have picked this list in turns, each taking its best document left."""
     taken: list[int] = []
     for place, (document, team) in enumerate(zip(order, teams, strict=True)):
         wish = next(d for d in (first, second)[team] if d not in taken)
@@ -137,7 +137,7 @@ def is_team_draft(order: Sequence[int], teams: Sequence[int], first: Sequence[in
 
 
 def team_draft_credit(shown: Sequence[int], teams: Sequence[int], better: Sequence[int], top: int) -> tuple[int, int]:
-    """How many of the user's first ``top`` documents each team had contributed."""
+    """Number of the user's first ``top`` documents that each team contributed."""
     count = [0, 0]
     for document in list(better)[:top]:
         for place, contributed in enumerate(shown):

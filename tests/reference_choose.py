@@ -50,7 +50,7 @@ class DiagonalRidge:
 
 
 def even(scores: FloatArray) -> FloatArray:
-    """One, shared by the highest scores, which are equal to 1e-12 of the highest."""
+    """Probability 1, shared by the highest scores (equal to 1e-12 of the highest)."""
     best = scores >= scores.max() - 1e-12 * abs(scores.max())
     return best / best.sum()
 
@@ -80,7 +80,7 @@ def mixed(p: FloatArray, floor: float, min_share: float = 0.0) -> FloatArray:
 
 
 def drawn(p: FloatArray, u: float) -> int:
-    """Where a uniform number falls."""
+    """Index that a uniform number selects."""
     return min(int(np.searchsorted(np.cumsum(p), u, side="right")), len(p) - 1)
 
 

@@ -48,7 +48,7 @@ def better_pairs(order: Sequence[int], better: Sequence[int], depth: int) -> lis
 
 
 def pdgd_step(docs: Any, scores: Sequence[float], order: Sequence[int], pairs: Sequence[Pair], step: float) -> Any:
-    """What is added to w."""
+    """The step added to w."""
     total = np.zeros(len(docs[0]))
     for a, b in pairs:
         here = probability(scores, order, len(order))

@@ -18,7 +18,7 @@ def tied(scores: Sequence[float]) -> list[int]:
 
 
 def settled(bounds: Sequence[float], means: Sequence[float], u: float) -> tuple[int, int]:
-    """What a uniform number draws from the tied bounds; that is the best guess too if its mean is as high as any."""
+    """Draw from the tied bounds by a uniform number; that is the best guess too if its mean is among the highest."""
     best, guesses = tied(bounds), tied(means)
     action = best[min(int(u * len(best)), len(best) - 1)]
     return action, action if action in guesses else guesses[0]

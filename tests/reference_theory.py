@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Known(NamedTuple):
-    """What the tests of theory know of a bound.
+    """A bound with its expected values.
 
     Attributes
     ----------

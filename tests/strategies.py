@@ -49,7 +49,7 @@ def choice_problems(draw: Any) -> ChoiceProblem:
 
 
 def sparse_forms(rows: np.ndarray) -> dict[str, Any]:
-    """The same matrix in every sparse form that people hand over, tidy and untidy."""
+    """The matrix in every sparse form, sorted and unsorted."""
     tidy = sparse.csr_array(rows)
     row, column = np.nonzero(rows)
     values = rows[row, column]

@@ -23,7 +23,7 @@ def linked(text: str) -> list[str]:
 
 
 def paths(text: str) -> list[str]:
-    """What looks like a path of the project: with a slash and an ending, or below one of its folders."""
+    """Words that look like paths of the project: with a slash and an ending, or below one of its folders."""
     words = [word for words in re.findall(r"`([^`\n]+)`", text) for word in words.split()]
     looks = re.compile(r"^[\w.*-]+(/[\w.*-]+)+\.(py|md|json|cpp)$|^(src|tests|docs|papers|clients)/[\w./*-]*$")
     return sorted({word for word in words if looks.match(word) and not INVENTED.search(word)})

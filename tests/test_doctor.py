@@ -1,4 +1,4 @@
-"""What `smidgen doctor` finds, and that it changes nothing."""
+"""Findings of `smidgen doctor`, and that it changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What notebooks show: text of others stays text, there is no script, and nothing grows with the value."""
+"""Notebook output: foreign text stays text, there is no script, and the size is bounded."""
 
 from __future__ import annotations
 

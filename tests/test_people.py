@@ -1,4 +1,4 @@
-"""What people bring: the rows of the first page's table that records mend, measured quickly."""
+"""Records of users: rows of the first page's table, measured quickly."""
 
 from __future__ import annotations
 

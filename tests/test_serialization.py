@@ -236,7 +236,7 @@ def test_fields_that_are_not_known_are_kept() -> None:
 
 
 class TestBytes:
-    """The same values as few bytes."""
+    """Values as compact bytes."""
 
     @given(values)
     def test_any_value_comes_back_the_same(self, value: Any) -> None:

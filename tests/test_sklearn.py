@@ -330,7 +330,7 @@ def test_the_learner_goes_on_by_the_two_verbs() -> None:
 
 
 def test_a_mistake_costs_one_bit_and_no_more() -> None:
-    """What a one-bit learner learns does not depend on which other label was the true one."""
+    """A one-bit learner's update does not depend on which other label was the true one."""
     X, y = examples()
     history = OneBitClassifier(shuffle=False, random_state=0).fit(X, y).history_
     first = int(np.flatnonzero(history.mistakes)[0])

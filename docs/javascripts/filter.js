@@ -79,6 +79,19 @@ function shorten(table) {
   }
 }
 
+/* Tables that scroll sideways can be reached and scrolled with the keyboard. */
+function reachable() {
+  for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset__table > table, .md-typeset pre > code")) {
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+
+window.addEventListener("load", () => {
+  reachable();
+  new ResizeObserver(reachable).observe(document.body);
+});
+
 document.addEventListener("DOMContentLoaded", () => {
   for (const table of document.querySelectorAll(".md-content table:not([class])")) {
     if (!table.tHead || !table.tBodies.length) continue;

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from smidgen.learners.choose import RewardHistory
     from smidgen.learners.filter import FilterHistory
     from smidgen.learners.label import LabelHistory
+    from smidgen.learners.pacing import Budget
     from smidgen.learners.pipeline import Explanation
     from smidgen.learners.recommended import recommended
     from smidgen.serialization import structure
@@ -91,6 +92,7 @@ _HOME = {
     "Ball": "geometry",
     "Best": "knobs",
     "Box": "geometry",
+    "Budget": "learners.pacing",
     "Candidates": "structures",
     "Card": "learners",
     "Choice": "structures",
@@ -161,6 +163,7 @@ __all__ = [
     "BatchPreferencePerceptron",
     "Best",
     "Box",
+    "Budget",
     "Candidates",
     "Card",
     "Choice",

@@ -59,6 +59,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     teams
         For interleaved rankings: which ranker contributed each position (0: current, 1: perturbed). For rankings whose
         neighbours may be swapped: the number of the pair at each position, −1 where there is none.
+    price
+        Under a budget: the price of each currency, with which the action was chosen.
+    costs
+        Under a budget: by currency, what each candidate costs, as it was known or estimated.
     unknown
         Fields that a newer smidgen wrote and this one does not know: kept, compared, and written back. None if there
         are none; `more` is the same as a mapping.
@@ -89,6 +93,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     threshold: float | None = None
     teams: IntArray | None = None
     log_propensity: float | None = None
+    price: dict[str, float] | None = None
+    costs: dict[str, FloatArray] | None = None
     unknown: dict[str, Any] | None = None
 
     @property
@@ -105,6 +111,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     def ids(self) -> tuple[Any, ...] | None:
         """The ids of the candidates, by position: ``decision.ids[decision.action]`` is the item chosen."""
         return getattr(self.context, "ids", None)
+
+    def costs_of_action(self) -> dict[str, float]:
+        """Under a budget: by currency, what the action costs; empty without one."""
+        return {name: float(each[self.action]) for name, each in (self.costs or {}).items()}
 
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""
@@ -184,4 +194,6 @@ _CHECKED: dict[str, Any] = {
     "scores": np.ndarray,
     "widths": np.ndarray,
     "teams": np.ndarray,
+    "price": dict,
+    "costs": dict,
 }

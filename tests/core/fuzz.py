@@ -70,7 +70,7 @@ class Maker:
         return abs(number) if kind == "uint" else number
 
     def pick(self, among: tuple[Any, ...]) -> Any:
-        """One of several."""
+        """Pick one of several."""
         return among[self.rng.integers(len(among))]
 
     def array(self, dtype: str, dimensions: int) -> Any:

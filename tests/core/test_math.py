@@ -22,7 +22,7 @@ POSITIVE = np.concatenate(
 
 
 def units(got: float, exact: Decimal) -> float:
-    """How far a result is off, in units in the last place."""
+    """Error of a result in units in the last place."""
     return abs(float((Decimal(got) - exact) / Decimal(float(np.spacing(abs(got))))))
 
 

@@ -63,7 +63,7 @@ def test_differences_are_those_of_the_slow_twin() -> None:
 
 
 def test_an_expected_answer_draws_as_numpy_does() -> None:
-    """Where all documents are alike, the answer is one of the random rankings."""
+    """If all documents are equal, the answer is one of the random rankings."""
     for n in (1, 2, 3, 7, 20, 100):
         for randoms in (1, 2, 5):
             user = CompiledUser(EXPECTED, randoms=randoms)

@@ -1,4 +1,4 @@
-"""How far people look, from an order that changed by itself."""
+"""Position bias estimated from an order that changed by itself."""
 
 from __future__ import annotations
 

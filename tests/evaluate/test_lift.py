@@ -38,7 +38,7 @@ def people(rng: Any, share: float, mean: float, count: int = 1500, icc: float = 
 
 
 def alarms(seed: int, share: float, mean: float, looks: int) -> tuple[bool, bool]:
-    """Whether a verdict was ever given, and whether the sample ratio ever was wrong, where nothing differs."""
+    """Whether a verdict and a sample-ratio alarm were raised although nothing differs."""
     who, r, group = people(np.random.default_rng([35, seed]), share, mean)
     sums, counts, before = np.zeros(len(group)), np.zeros(len(group)), 0
     decided = wrong = False

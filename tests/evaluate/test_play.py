@@ -1,4 +1,4 @@
-"""One way to play: every kind of stream, by the road that compiled code or the two verbs take, and what is refused.
+"""`play` for every kind of stream, compiled or by the two verbs, and its errors.
 
 That it is what the two verbs do, for every registered learner, is a law.
 """
@@ -85,7 +85,7 @@ class TestLabelled:
             assert reply.columns["mistake"].tolist() == history.columns["mistake"].tolist()
 
     def test_classes_of_others_are_played_as_they_learn(self) -> None:
-        """One that changes how ours learns must not be played by the compiled stream of ours."""
+        """A subclass that changes `learn` must not be played by the compiled stream of its base."""
 
         class Contrary(Banditron):
             def _learn(self, decision: Any, feedback: Any) -> None:

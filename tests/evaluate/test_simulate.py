@@ -289,7 +289,7 @@ class TestPictures:
         assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
 
     def test_a_run_without_any_regret(self, tmp_path: Path) -> None:
-        """Nothing but zeros, which have no place on a logarithmic axis."""
+        """All regrets are zero, which a logarithmic axis cannot show."""
         history = simulate(DuelingBandit(dim=1), [Choice(np.ones((2, 1)))] * 5, users.BetterOfTwo(w_star=[1.0]))
         assert not history.regret.any()
         history.plot(tmp_path / "nothing.png")

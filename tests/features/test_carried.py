@@ -27,7 +27,7 @@ RECORDS = st.lists(
 
 
 def played(records: list[tuple[int, dict[str, object]]]) -> list[tuple[int, object, Places, Carried]]:
-    """What a log would hold: who, what was encoded, where new names went, which names were told again."""
+    """Entries of a log: key, encoded record, places of new names, repeated names."""
     table, known, log = Vectorizer(dim=16, text=("note",)), {}, []
     for who, record in records:
         encoded = table.encode(record)

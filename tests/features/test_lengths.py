@@ -1,4 +1,4 @@
-"""How long rows are, of many matrices at once."""
+"""Lengths of rows of many matrices at once."""
 
 from __future__ import annotations
 

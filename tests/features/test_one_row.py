@@ -1,4 +1,4 @@
-"""One row of features, however it is handed over."""
+"""One row of features, in every form that callers pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the golden data folders hold: small stories, told to a service over its HTTP contract.
+"""Contents of the golden data folders: small stories, played over the HTTP contract.
 
 There is one for each thing that a log can say. A type of event that no story writes is noticed (`missing`).
 """
@@ -79,7 +79,7 @@ class Stage:
         return self._good(self.call.post(f"/v1/{path}", {} if body is None else body))
 
     def has(self, path: str, method: str = "post") -> bool:
-        """Whether the service has this call at all, by its own description."""
+        """True if the service's OpenAPI document has this call."""
         return method in self.call.get("/openapi.json").json()["paths"].get(path, {})
 
     def types(self, model: str) -> list[str]:
@@ -194,7 +194,7 @@ def undoing(stage: Stage) -> None:
 
 @scene
 def keys(stage: Stage) -> None:
-    """One learner per person; one of them is forgotten. Records and hashed names."""
+    """Keyed models; one key is deleted. Records and hashed names."""
     stage.make("feed", loop="filter", features={"hashed": 16}, keyed=True, learner="RidgeFil")
     stage.make("songs", loop="choose", keyed=True)
     stage.make("inbox", loop="label", labels=["now", "later", "never"], keyed=True, features={"auto": {"dim": 64}})

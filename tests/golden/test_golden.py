@@ -63,7 +63,7 @@ LEARNERS = [(number, name) for number in FORMATS for name in KNOWN[number]["lear
 
 
 def near(mine: Any, theirs: Any) -> bool:
-    """Whether two values are equal, but for rounding in floats: on machines of another kind than wrote the files."""
+    """True if two values are equal up to rounding of floats: for machines other than the one that wrote the files."""
     if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
         if mine.dtype != theirs.dtype or mine.shape != theirs.shape or mine.dtype.kind != "f":
             return serialization.same(mine, theirs)

@@ -32,7 +32,7 @@ VOLATILE = ("decision", "expires_at")
 
 
 def machine() -> dict[str, str]:
-    """What must be the same for floating point to come out the same to the last bit."""
+    """Properties of the machine on which the last bit of floats depends."""
     config: Any = np.show_config(mode="dicts")
     found = config.get("SIMD Extensions", {}).get("found", [])
     return {"machine": platform.machine(), "instructions": ",".join(found), "numpy": np.__version__}
@@ -83,14 +83,14 @@ def weights_of(call: Caller, name: str) -> dict[str, Any]:
 
 
 def state_of(call: Caller, name: str) -> dict[str, Any]:
-    """What a service says of a model."""
+    """State of a model as the service reports it."""
     reply = call.get(f"/v1/models/{name}").json()
     known = ("loop", "learner", "model_version", "decisions", "archived_at")
     return {**{field: reply.get(field) for field in known}, "weights": weights_of(call, name)}
 
 
 def continued(call: Caller) -> dict[str, Any]:
-    """What the models of every loop answer next, and what they have learnt then."""
+    """Next answers of the models of every loop, and their learned state."""
     out = {}
     asked = {name: (request, answers[-1]) for name, _, request, answers in requests()} | NEXT
     for name, (request, answer) in asked.items():
@@ -105,7 +105,7 @@ def continued(call: Caller) -> dict[str, Any]:
 
 
 def known(folder: Path) -> dict[str, Any]:
-    """What a service says of a copy of the folder, before and after it goes on."""
+    """State of a copy of the folder, before and after more rounds."""
     clock = Clock()
     clock.now = LATER
     with tempfile.TemporaryDirectory() as aside:

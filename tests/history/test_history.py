@@ -1,4 +1,4 @@
-"""One history for every loop: what it holds, what follows from it, and what it refuses to say."""
+"""One history class for every loop: contents, derived figures, errors."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ READERS: dict[str, tuple[Callable[[bytes], Any], Callable[[], Iterator[bytes]]]]
 
 
 def _sound(read: Any) -> None:
-    """What could be read in spite of all is finite."""
+    """Values that could be read in spite of the damage are finite."""
     if isinstance(read, smidgen.Learner):
         for name, array in read._state().items():
             assert array.dtype.kind != "f" or np.isfinite(array).all(), name

@@ -47,5 +47,5 @@ def endless(settings: dict[str, Any]) -> Iterator[int | bytes]:
 
 
 def family(settings: dict[str, Any]) -> Iterator[int | bytes]:
-    """Where the process that asks, and all that it started, listens beyond loopback."""
+    """Sockets beyond loopback of the calling process and its children."""
     yield "\n".join(beyond_loopback(settings["pid"])).encode()

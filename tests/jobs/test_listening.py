@@ -1,4 +1,4 @@
-"""Who listens where, as the kernel says it."""
+"""Listening sockets, as the kernel reports them."""
 
 from __future__ import annotations
 

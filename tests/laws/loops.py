@@ -59,6 +59,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "scarce": {"explore": "scarce"},
         "patient": {"explore": "patient"},
         "sparing": {"explore": "sparing"},
+        "detect": {"explore": "sparing", "detect": True},
         "found window": {"explore": "found", "window": 5},
         "constant": {"constant": True, "forgetting": 0.9},
         "kernel found": {"kernel": "rbf", "explore": "found"},

@@ -1,4 +1,4 @@
-"""What "changes nothing" changes nothing, caches included: not one byte that a learner holds, or it is said here."""
+"""Calls that change nothing change no byte of a learner, caches included, except those listed here."""
 
 from __future__ import annotations
 

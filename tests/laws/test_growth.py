@@ -25,7 +25,7 @@ Log = list[tuple[bytes, Any]]
 
 
 class Old:
-    """What a learner left behind: a log, what it led to, and a saved learner from the middle of it."""
+    """Data of a former version of a learner: a log, its result, and a saved learner from the middle."""
 
     def __init__(self, case: Case, **changes: Any) -> None:
         self.case, self.contexts = case, case.form.contexts(21, 14)

@@ -194,7 +194,7 @@ class TestRecommended:
 
     def test_a_stronger_one_takes_over_by_its_card(self) -> None:
         class Stronger(smidgen.PreferencePerceptron):
-            """One of yours."""
+            """A learner of a plugin."""
 
         case = Recommended(feedback="clicks", strength=3, settings={"seed": 7})
         smidgen.register(Card(loop="rank", feedback="clicks", recommended=(case,)))(Stronger)

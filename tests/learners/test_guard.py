@@ -31,7 +31,7 @@ def best(menu: Choice) -> int:
 
 
 def worth(learner: Learner) -> float:
-    """What 400 decisions are worth to the user, as a share of what the best would be."""
+    """Value of 400 decisions to the user, as a share of the best possible."""
     tried = menus(99, 400)
     return sum(menu.items[learner.predict(menu)] @ WISH for menu in tried) / sum(
         menu.items[best(menu)] @ WISH for menu in tried

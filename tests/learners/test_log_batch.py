@@ -70,7 +70,7 @@ class Played:
         self.places.append(place)
 
     def follow(self, learner: BatchLearner, size: int) -> list[tuple[Any, ...]]:
-        """The same along batches of so many steps; what was decided."""
+        """Decisions of the batch follower, with so many steps per batch."""
         known: dict[int, tuple[int, int, float]] = {}
         out = []
         for start in range(0, len(self.steps), size):
@@ -87,7 +87,7 @@ class Played:
         return out
 
     def replayed(self, learner: BatchLearner, traced: bool) -> list[tuple[Any, ...]]:
-        """What the verbs decided, as `follow` says it."""
+        """Decisions of the two verbs, in the form of `follow`."""
         out: list[tuple[Any, ...]] = []
         for made in self.decided.values():
             p = float("nan") if made.propensity is None else made.propensity
@@ -162,7 +162,7 @@ def test_kernels_are_really_gone_by(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 class Twice(smidgen.LinUCB):
-    """One who learns otherwise, and says nothing of kernels."""
+    """A learner that learns differently and has no kernels."""
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         super()._learn(decision, feedback)

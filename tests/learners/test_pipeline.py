@@ -44,7 +44,7 @@ def worth(record: dict[str, Any]) -> float:
 
 
 def played(loop: str, change: Change, rounds: int = 300) -> list[Any]:
-    """What a pipeline answers to a stream whose records are changed before it sees them."""
+    """Answers of a pipeline to a stream whose records are changed first."""
     rng, answers = np.random.default_rng(1), []
     pipeline = {"rank": ranker, "label": labeller, "filter": filterer}[loop]()
     for _ in range(rounds):
@@ -412,7 +412,7 @@ def test_what_is_taught_is_known(learner: Learner, context: Any, answer: Any) ->
 
 
 def test_an_example_is_a_hit_without_a_draw() -> None:
-    """As if the true class had been shown and been right; a filter's clock stands still."""
+    """An example counts as a correct guess of the true class; a filter's clock does not advance."""
     shown, taught = (smidgen.Confidit(dim=2, n_classes=2, alpha=0.1) for _ in range(2))
     x = np.array([0.6, 0.8])
     shown.learn(shown.decide(x), True)

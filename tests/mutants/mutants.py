@@ -217,7 +217,7 @@ MUTANTS = [
     Mutant(
         "readers see what is not committed",
         "service/storage/sqlite.py",
-        "return SQLiteReaderPool(self.folder)",
+        "return SQLiteStoreReader(ThreadConnections(self.folder), Snapshots(self.folder))",
         "return self",
         CONTRACT,
     ),

@@ -204,7 +204,7 @@ def versions(code: Code) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def code(house: Path) -> Code:
-    """As it stands, read before anything is changed."""
+    """The code as it is, read before any change."""
     found = Code({root: house / root for root in ROOTS})
     versions(found)
     return found

@@ -43,7 +43,7 @@ def turned(task: str, learner: str, noise: float) -> float:
 
 
 def table(error: Error, noise: float, **reading: Any) -> Answers:
-    """One table: every cell has the error, folds differ by 0.05 points, and as many test examples are wrong."""
+    """A table in which every cell has this error, folds differ by 0.05 points, and as many test examples are wrong."""
     found = []
     for task in TASKS:
         for learner in NAMES:

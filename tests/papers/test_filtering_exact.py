@@ -1,4 +1,4 @@
-"""What the filtering paper plays are the learners: the same decisions, document by document."""
+"""Plays of the filtering paper equal the learners, document by document."""
 
 from __future__ import annotations
 

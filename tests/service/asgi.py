@@ -17,7 +17,7 @@ from smidgen.service.storage.address import Database
 
 
 class Sent:
-    """As much of a request as reading needs."""
+    """A request, with the parts that reading needs."""
 
     def __init__(self, content: bytes) -> None:
         self.headers = {"content-type": "application/json"}

@@ -146,7 +146,7 @@ def engine_with(folder: Path, names: list[str], **options: Any) -> Engine:
 
 
 def log_of(place: Path | Store, name: str) -> str:
-    """What a store says of thirty rounds of a model, with decisions by their order in the place of their ids."""
+    """Log of thirty rounds of a model, with decision ids replaced by their order."""
     engine = Engine(place, clock=lambda: 5.0)
     engine.create(name, model(MODELS[name]))
     play(engine, [name], 30, seed=4)

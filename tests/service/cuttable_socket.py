@@ -15,7 +15,7 @@ NAME = ".s.PGSQL.5432"
 
 
 class Cuttable:
-    """What goes in comes out at the server, unless the wire is cut.
+    """A proxy for the server's connection that can be cut.
 
     ``cut`` is a network that swallows everything: both sides think that the other is slow. ``tear`` ends all
     connections. Each lasts until ``mend``.

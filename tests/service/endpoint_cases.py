@@ -110,7 +110,7 @@ def _decided(name: str, *requests: str) -> Facts:
 
 
 def _spread(fact: Callable[[Engine, ServedModel], bool], name: str = "spread") -> Facts:
-    """What is true of every shard of a model, once it is done."""
+    """Facts that hold for every shard of a model once the call is done."""
 
     def facts(engine: Engine, stage: dict[str, Any]) -> tuple[bool, ...]:
         parts = [shard for shard in engine.shards.values() if shard.name == name]

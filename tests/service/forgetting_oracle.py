@@ -52,12 +52,12 @@ class Lines(LogSource):
         return self._made.get(id)
 
     def undone_versions(self, shard: int | None = None) -> UndoneVersions:
-        """What was taken back so far."""
+        """Versions that were undone so far."""
         found = [line for line in self.said if line.type in REWINDS]
         return UndoneVersions([UndoEvent(e.type, e.model_version or 0, e.version, e.columns == "kept") for e in found])
 
     def count(self) -> int:
-        """How many there are."""
+        """Number of lines."""
         return len(self.said)
 
 
@@ -79,7 +79,7 @@ class Fold:
             self.now.apply(each)
 
     def has_begun(self, key: str) -> bool:
-        """Whether a line says what a key begins with, and was not rolled back."""
+        """True if a line gives the key's start and was not rolled back."""
         for line in self._lines.said:
             if line.key == key and line.type in ("decision", "taught", "imported"):
                 made = line.reply["model_version"] if line.type == "decision" else (line.model_version or 1) - 1
@@ -114,7 +114,7 @@ class LeftOut:
         self._folds: dict[tuple[int, int], tuple[Fold, list[Told]]] = {}
 
     def of(self, shard: int, upto: int | None = None) -> tuple[Fold, list[Told]]:
-        """What a log leads to, up to a line, and what it says then."""
+        """Fold of a log up to a line, and its contents then."""
         last = len(self._logs[shard]) if upto is None else upto
         if (shard, last) not in self._folds:
             left, whole, said = Fold(), Fold(), list[Told]()
@@ -237,6 +237,6 @@ def _placed(places: Any, gone: list[bool]) -> Any:
 
 
 def _with(fields: Told, **changed: Any) -> Told:
-    """The same with other fields; those that are None are left out."""
+    """A copy with other fields; those that are None are removed."""
     both = {**fields, **changed}
     return {name: value for name, value in both.items() if name not in changed or value is not None}

@@ -105,7 +105,7 @@ class Pulse:
 
     @property
     def steady(self) -> bool:
-        """Whether it was never silent for more than half a second, on a machine of its own."""
+        """True if no gap was longer than half a second on an idle machine."""
         return self.silent <= 0.5 or (self.used <= 0.5 and self.silent <= self.slow)
 
     def __repr__(self) -> str:

@@ -194,7 +194,7 @@ class Victim:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended yet."""
+        """True if the process has not ended."""
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -327,7 +327,7 @@ def all_work(writers: Sequence[Writer], url: str, meanwhile: Callable[[], None],
 
 
 def fold(log: list[dict[str, Any]]) -> dict[str | None, bytes]:
-    """What an uninterrupted run of the log leads to, by key."""
+    """States of an uninterrupted run of the log, by key."""
     blueprint = Blueprint(msgspec.convert(log[0]["model"], ModelBody))
     learners: dict[str | None, Learner] = {}
     shown: dict[str, Decision] = {}
@@ -354,7 +354,7 @@ def check_folder(data: Path, aside: Path, writers: Sequence[Writer]) -> int:
 
 
 def check_here(data: Path, writers: Sequence[Writer], *, strange: bool = False) -> int:
-    """The same on the folder itself, which is nobody's any more; ``strange`` feedback may be of unknown senders."""
+    """Check the folder itself, with no service on it; ``strange`` feedback may be of unknown senders."""
     engine = Engine(data, synchronous="OFF", keyed_in_memory=2)
     try:
         for writer in writers:

@@ -57,7 +57,7 @@ class Serving:
 
 
 class Live(Serving):
-    """One that keeps its data in a folder."""
+    """A running service with a data folder."""
 
     def __init__(self, data: Path, *arguments: str) -> None:
         self.data, self.store = data, where(data)

@@ -20,7 +20,7 @@ ENVIRONMENT = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 class Answer:
-    """What came back."""
+    """A reply."""
 
     def __init__(self, status: int, body: Any) -> None:
         self.status, self.body = status, body
@@ -71,7 +71,7 @@ class Fleet(Serving):
         return self._lines[-1]
 
     def lines(self) -> list[Line]:
-        """One connection to each worker, in their order."""
+        """One connection to each worker, in order."""
         found: dict[int, Line] = {}
         others: list[Line] = []
         deadline = time.monotonic() + 30

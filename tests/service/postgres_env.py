@@ -78,7 +78,7 @@ ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
 
 
 def place(cluster: Cluster, folder: Path) -> str:
-    """Where a folder is then."""
+    """Place of a folder."""
     return cluster.url(idle_s="60", schema=f"t{blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()}")
 
 

@@ -1,4 +1,4 @@
-"""What somebody else might bring: two learners and a loop, of which no file of the package knows."""
+"""A plugin that the package does not know: two learners and a loop."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class SignDescent(Learner):
 
 
 class BidRequest(DecisionBody, kw_only=True):
-    """What is on sale."""
+    """A request to bid."""
 
     lots: list[Numbers]
 

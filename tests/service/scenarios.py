@@ -63,7 +63,7 @@ class World:
         return self
 
     def report(self) -> Report:
-        """What is found now."""
+        """The present report."""
         reading = self.engine.store.reader()
         try:
             return diagnose(reading, self.engine.model("m"), self.clock.now)

@@ -95,6 +95,8 @@ def spec(rng: random.Random, number: int) -> Spec:
     own = random.Random(repr((number, body)))
     if of.loop in ("rank", "choose", "label") and own.random() < 0.35:
         body["holdout"] = holdout(own)
+    if of.rewards and own.random() < 0.35:
+        body["rewards"] = own.choice(["sum", "max", "last"])
     return Spec(f"{kind}{number}", kind, body)
 
 
@@ -130,7 +132,7 @@ def request(rng: random.Random, spec: Spec, key: str | None) -> dict[str, Any]:
 
 
 def wrong(spec: Spec, body: dict[str, Any]) -> dict[str, Any]:
-    """The same request with a field that no loop has a use for here: it is refused."""
+    """A request with a field that the loop does not have."""
     return {**body, "top": 3} if spec.of.loop != "rank" else {**body, "features": [1.0]}
 
 
@@ -158,6 +160,9 @@ def answer(rng: random.Random, spec: Spec, reply: dict[str, Any], *, impossible:
     if of.loop == "choose":
         if of.feedback == "better":
             return {"better": reply["choice"] if rng.random() < 0.5 else rng.choice(reply.get("ids", IDS))}
+        if "rewards" in spec.body:
+            more = [{}, {}, {"id": rng.choice("xyz")}, {"costs": {"usd": 0.5}}, {"final": True}]
+            return {"reward": rng.randrange(5) / 4, **rng.choice(more)}
         return {"reward": rng.randrange(5) / 4}
     if of.loop == "label":
         if of.body.get("learner") == "AROW":
@@ -186,7 +191,7 @@ def example(rng: random.Random, spec: Spec) -> dict[str, Any]:
 
 
 def chosen(rng: random.Random, spec: Spec, body: dict[str, Any]) -> Any:
-    """What an app may have chosen itself; None where it cannot."""
+    """A choice of the app itself; None if it cannot choose."""
     of = spec.of
     if of.loop == "rank":
         return [each["id"] for each in body["candidates"]][:1]
@@ -196,7 +201,7 @@ def chosen(rng: random.Random, spec: Spec, body: dict[str, Any]) -> Any:
 
 
 def rival(rng: random.Random, spec: Spec, shadow: bool) -> dict[str, Any]:
-    """How a shadow or a challenger of a model is created."""
+    """Settings of a shadow or a challenger of a model."""
     of, how = spec.of, "shadow_of" if shadow else "challenger_of"
     body: dict[str, Any] = {"loop": of.loop, how: {"model": spec.name, "share": 0.5}}
     if of.rival:

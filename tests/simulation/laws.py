@@ -88,7 +88,7 @@ def _known(world: World, weights: dict[Any, bytes]) -> dict[Any, bytes]:
 
 
 def plain_folds_are_equal(world: World, live: dict[Any, bytes]) -> None:
-    """Where rows are arrays: a learner that is given only what counts, one after the other, has the same weights.
+    """For rows that are arrays: a learner that gets only the effective feedback, in order, has the same weights.
 
     So a rollback, or a retraction, and what came after it, is the same as a log without what was undone.
     """
@@ -104,7 +104,7 @@ def plain_folds_are_equal(world: World, live: dict[Any, bytes]) -> None:
 
 
 def reference_agrees(world: World, live: dict[Any, bytes]) -> None:
-    """One engine that keeps all in memory, and is asked one thing at a time, gives the same replies and weights."""
+    """One engine in memory, asked one thing at a time, gives the same replies and weights."""
     engine, ids = service.reference(world.clock), dict[str, str]()
     for note in world.notes:
         world.clock.now = note.at
@@ -182,7 +182,7 @@ def _compare_beside(world: World, engine: Any, command: Command, ids: dict[str, 
 
 
 def _plain(reply: Any) -> Any:
-    """What does not depend on who answers."""
+    """The part of a reply that does not depend on the worker."""
     if isinstance(reply, list):
         return [_plain(each) for each in reply]
     if isinstance(reply, dict):

@@ -65,6 +65,8 @@ class Made:
         Whether retention has erased it.
     holdout
         Whether the policy of a holdout decided: then feedback is ``recorded``, and nothing is learned.
+    asked
+        The request: context and candidates, or features.
     """
 
     id: str
@@ -88,6 +90,7 @@ class Made:
     retractions: list[tuple[int, int]] = field(default_factory=list)
     gone: bool = False
     holdout: bool = False
+    asked: dict[str, Any] = field(default_factory=dict)
 
     @property
     def answered(self) -> bool:
@@ -95,12 +98,12 @@ class Made:
 
     @property
     def due(self) -> bool:
-        return self.waits and self.shown and self.outcome is None
+        return (self.waits or bool(self.reports)) and self.shown and self.outcome is None
 
 
 @dataclass(eq=False)
 class Shard:
-    """One log: the events of a model, or of some of its keys.
+    """A log: the events of a model, or of some of its keys.
 
     Attributes
     ----------
@@ -145,6 +148,7 @@ class Model:
     keyed: bool = False
     window: float = 0.0
     default_reward: float | None = None
+    rewards: str = "first"
     labels: list[str] = field(default_factory=list)
     explore: float | None = None
     archived: bool = False
@@ -160,7 +164,7 @@ Glance = tuple[Any, ...]
 
 
 class Oracle:
-    """What the service must be like.
+    """The expected behavior of the service.
 
     Parameters
     ----------
@@ -208,7 +212,7 @@ class Oracle:
                 raise Wrong(f"shard {number} has events that nobody asked for: {[(e.seq, e.type) for e in left]}")
 
     def _judge(self, command: Command, must: set[int], may: Sequence[int] = ()) -> bool:
-        """Whether the command was done; refusals are by their HTTP status."""
+        """True if the command was done; errors are compared by HTTP status."""
         if command.refusal is None:
             if must:
                 raise Wrong(f"this should have been refused with {must}: {command}")
@@ -285,7 +289,7 @@ class Oracle:
             found = False
             for shard in list(self.shards.values()):
                 head = self._next(shard)
-                if head is None or head.type != "expired":
+                if head is None or head.type not in ("expired", "settled"):
                     continue
                 found = True
                 made = self.made.get(head.decision)
@@ -296,6 +300,10 @@ class Oracle:
                 due = [each for each in shard.made.values() if each.due and not each.gone]
                 if (first := min(due, key=lambda each: (each.expires, each.seq))) is not made:
                     raise Wrong(f"{made.id} expired before {first.id}")
+                if made.reports:
+                    self._settle(made)
+                    done(made)
+                    continue
                 event = self._enter(shard, "expired", made=False if made.holdout else None)
                 made.outcome = "expired" if event.made is not None else "refused"
                 made.version, made.worth, made.answered_at = event.made, shard.model.default_reward, event.at
@@ -303,6 +311,17 @@ class Oracle:
                     made.versions.append(event.made)
                     self._passed_on(made)
                 done(made)
+
+    def _settle(self, made: Made) -> None:
+        """Account for the one lesson of several reports."""
+        event = self._enter(made.shard, "settled", made=not made.holdout)
+        if event.decision != made.id:
+            raise Wrong(f"{event.decision} was settled in the place of {made.id}")
+        made.outcome, made.version = "recorded" if made.holdout else "learnt", event.made
+        made.worth, made.answered_at = made.combined, event.at
+        if event.made is not None:
+            made.versions.append(event.made)
+            self._passed_on(made)
 
     # Commands
 
@@ -329,7 +348,7 @@ class Oracle:
         model = self.models[name] = Model(name, spec)
         model.keyed, model.window, model.default_reward = reply["keyed"], reply["window_s"], reply["default_reward"]
         model.labels, model.explore = list(reply["labels"] or ()), reply["explore"]
-        model.holdout = reply["holdout"]
+        model.holdout, model.rewards = reply["holdout"], reply["rewards"]
         new = [number for number, events in sorted(self._fresh.items()) if number not in self.shards and events]
         for part, number in enumerate(new[: reply["shards"]]):
             shard = self.shards[number] = Shard(number, model, part)
@@ -433,6 +452,7 @@ class Oracle:
             event.decision, shard, event.key, event.seq, self._at, expires, waits, activated, beside, forwarded, reply
         )
         made.holdout = held
+        made.asked = {name: body[name] for name in ("context", "candidates", "features") if body.get(name)}
         shard.decisions += 1
         self.made[made.id] = shard.made[made.id] = made
         return made
@@ -447,7 +467,7 @@ class Oracle:
         return made, {409} if made.beside is not None else set()
 
     def _counts_again(self, made: Made) -> bool:
-        """Whether a rollback has undone the retraction of what was learnt of it."""
+        """True if a rollback has undone the retraction."""
         if made.retractions and made.retractions[-1][0] <= made.shard.base:
             return False  # what was folded stays as it was then
         return made.version is None and any(version in made.shard.now for version in made.versions)
@@ -461,6 +481,9 @@ class Oracle:
         shard, impossible = made.shard, command.args["impossible"] or made.forwarded is False
         late = self._at > made.expires
         again = self._counts_again(made) and made.outcome is None
+        if made.rewards != "first":
+            self._report(command, made, again=again, late=late or made.outcome is not None)
+            return
         if made.outcome in ("learnt", "recorded", "late"):
             expected = "late" if made.outcome == "late" else "duplicate"
             # A worker that has not read the answer yet looks at the new one first.
@@ -500,6 +523,47 @@ class Oracle:
             self._passed_on(made)
         if event.decision != made.id or event.key != made.key:
             raise Wrong(f"event {event.seq} of {shard.model.name} is not about {made.id}")
+
+    def _report(self, command: Command, made: Made, *, again: bool, late: bool) -> None:
+        """One of several reports on a decision."""
+        shard, given = made.shard, command.args["given"]
+        if given in made.reports:
+            if self._judge(command, set()):
+                self._replied(command, made, "duplicate")
+            return
+        used = [each["id"] for each in made.reports if "id" in each]
+        if given.get("id") in used:
+            self._judge(command, {409})
+            return
+        if again and not shard.promoted:
+            if self._judge(command, set()):
+                self._replied(command, made, "duplicate")
+            return
+        if not self._judge(command, {422} if command.args["impossible"] else set()):
+            return
+        if again and self._next(shard) is None:
+            self._replied(command, made, "duplicate")
+        elif not late:
+            shard.answered += not made.answered
+            event = self._enter(shard, "reported", made=False)
+            if event.decision != made.id or event.key != made.key:
+                raise Wrong(f"event {event.seq} of {shard.model.name} is not about {made.id}")
+            made.reports.append(given)
+            made.shown = True
+            if given.get("final"):
+                self._settle(made)
+            self._replied(command, made, "learnt" if made.outcome == "learnt" else "recorded")
+        elif made.outcome == "late" or made.late_given is not None:
+            self._replied(command, made, "late")
+        else:
+            shard.answered += not made.answered
+            shard.late += 1
+            self._enter(shard, "feedback", made=False)
+            if made.outcome is None:
+                made.outcome, made.given, made.shown = "late", given, True
+            else:
+                made.late_given = given
+            self._replied(command, made, "late")
 
     def _replied(self, command: Command, made: Made, status: str) -> None:
         reply = command.reply
@@ -648,6 +712,14 @@ class Oracle:
         if made is not None and not must:
             shard = made.shard
             version = made.version
+            if made.reports and made.outcome is None:
+                if self._judge(command, set()):
+                    self._enter(shard, "withdrawn", made=False)
+                    shard.answered -= made.answered
+                    made.reports = []
+                    if command.reply["model_version"] != shard.version:
+                        raise Wrong(f"expected version {shard.version}: {command}")
+                return
             if version not in shard.now or any(version < each and each in shard.now for each in shard.promoted):
                 must = {409}
         promoted = made is not None and any(other.promoted for other in self._others(made.shard))
@@ -669,6 +741,7 @@ class Oracle:
         made.waits = made.waits and made.outcome != "expired"
         made.retractions.append((event.seq, event.made))
         made.given = made.late_given = made.outcome = made.version = None
+        made.reports = []
 
     def _rollback(self, command: Command) -> None:
         model, version, then = self.models.get(command.args["model"]), command.args["version"], command.args["then"]
@@ -776,13 +849,17 @@ class Oracle:
     # What can be read
 
     def glance(self, model: Model) -> Glance:
-        """What GET /v1/models/NAME must say, whenever it is asked: the last field says what is open, and until when."""
+        """Expected reply to GET /v1/models/NAME at any time: the last field has the open decisions and their expiry."""
         shards = model.shards
         waiting = [
             (made.expires, made.shown)
             for shard in shards
             for made in shard.made.values()
-            if made.outcome is None and made.beside is None and made.forwarded is not False and not made.gone
+            if made.outcome is None
+            and made.beside is None
+            and made.forwarded is not False
+            and not made.gone
+            and not made.reports
         ]
         return (
             [shard.version for shard in shards],
@@ -794,7 +871,7 @@ class Oracle:
         )
 
     def story(self, id: str, now: float) -> dict[str, Any] | None:
-        """What GET /v1/decisions/ID must say; None if it is refused."""
+        """Expected reply to GET /v1/decisions/ID; None if it is an error."""
         made = self.made.get(id)
         if made is None or made.gone:
             return None
@@ -816,6 +893,8 @@ class Oracle:
                 why = "its feedback was retracted, and a rollback undid that"
             elif made.beside is not None:
                 why = "it was made beside"
+            elif made.reports:
+                why = "its reports are recorded"
             elif any(seq > shard.base and version in shard.now for seq, version in made.retractions):
                 why = "the feedback was retracted"
             elif not made.shown:
@@ -823,6 +902,8 @@ class Oracle:
         feedback = made.given if made.beside is None else None
         if made.outcome in ("expired", "refused"):
             feedback = {"default_reward": made.worth}
+        elif made.reports and made.outcome is not None:
+            feedback = {"reward": made.worth}
         return {
             "decision": id,
             "model": shard.model.name,
@@ -832,6 +913,7 @@ class Oracle:
             "feedback": feedback,
             "learnt_version": learnt,
             "why_not": why,
+            "holdout": made.holdout,
         }
 
 
@@ -858,7 +940,7 @@ def _check_answer(spec: Spec, body: dict[str, Any], reply: dict[str, Any]) -> No
 
 
 def read_glance(glance: Glance | None, now: float) -> dict[str, Any] | None:
-    """The same as it is read at a moment."""
+    """Expected reply at a moment."""
     if glance is None:
         return None
     versions, decisions, answered, late, keys, waiting = glance

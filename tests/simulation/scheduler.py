@@ -47,7 +47,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Setup:
-    """What a history is played on.
+    """Setup of a history.
 
     Attributes
     ----------

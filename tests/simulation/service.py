@@ -110,7 +110,7 @@ class VirtualClock:
         return self.now
 
     def thread_time(self) -> float:
-        """Where commands are slow, the event loop leaves all of them to the thread."""
+        """If commands are slow, the event loop leaves all of them to the thread."""
         self._used += 1.0 if self._slow else 0.0
         return self._used
 
@@ -177,7 +177,7 @@ class _Timer:
 
 
 class VirtualLoop:
-    """As much of an event loop as the writer needs."""
+    """The part of an event loop that the writer needs."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock, self._count = clock, itertools.count()
@@ -307,7 +307,7 @@ class PlayedEngine(Engine):
 
 
 class Place:
-    """Where a history is kept: in memory, in memory that workers share, or in a folder."""
+    """Place of a history: memory, shared memory, or a folder."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -338,7 +338,7 @@ class Place:
         return Engine(self.folder, clock=clock, synchronous="OFF")
 
     def check(self) -> list[str]:
-        """What ``smidgen fsck --deep`` finds."""
+        """Findings of ``smidgen fsck --deep``."""
         if self.folder is None:
             return []
         report = fsck(self.folder, deep=True)
@@ -430,7 +430,7 @@ def plain(reply: Any) -> Any:
 
 
 def ready_for(engine: Engine, reading: StoreReader, kind: str, args: dict[str, Any]) -> Any:
-    """What the HTTP layer folds in the background before it gives a command, over what is committed."""
+    """State that the HTTP layer folds in the background before a command, over committed events."""
     if kind == "retract":
         row = reading.decision(args["decision"])
         if row is None or row.version is None or row.shard not in engine.shards:
@@ -506,7 +506,7 @@ def decision_row(store: Store, id: str) -> Any:
 
 
 def gone(reading: StoreReader, id: str) -> bool:
-    """Whether retention has erased a decision."""
+    """True if retention has erased a decision."""
     return reading.decision(id) is None and reading.find_erased_decision(id) is not None
 
 
@@ -596,7 +596,7 @@ def model_weights(engine: Engine, name: str) -> dict[str | None, bytes]:
 
 
 def chain_problem(store: Store, shard: int) -> str | None:
-    """What is wrong with the hash chain of a shard, if anything; not of one whose past is folded."""
+    """Problem with the hash chain of a shard, if any; None for a shard with a checkpoint."""
     if store.checkpoint(shard) is not None:
         return None
     return Chain().check_all(store.events(shard))
@@ -645,6 +645,9 @@ def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str |
         "shown",
         "feedback",
         "expired",
+        "reported",
+        "settled",
+        "withdrawn",
         "retracted",
         "rolled_back",
         "archived",
@@ -663,7 +666,7 @@ def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str |
                 found[key] = blueprint.learner(key)
             found[key].reserve(line["number"])
             made[line["decision"]] = Decision.from_json(msgspec.json.encode(line["record"]))
-        elif line.get("model_version") in counts and line["type"] in ("feedback", "expired"):
+        elif line.get("model_version") in counts and line["type"] in ("feedback", "expired", "settled"):
             found[key].learn(made[line["decision"]], serialization.unpack(line["learn"]))
     return {key: learner.to_bytes() for key, learner in found.items()}
 
@@ -673,7 +676,7 @@ def learner_of(engine: Engine, shard: int, key: str | None) -> bytes:
 
 
 def same_weights(one: bytes, other: bytes) -> bool:
-    """Whether two learners have the same weights; how many decisions they count does not matter."""
+    """True if two learners have equal weights, whatever their number of decisions."""
     a, b = Learner.from_bytes(one, "one"), Learner.from_bytes(other, "other")
     for learner in (a, b):
         learner.reserve(max(a.decisions, b.decisions))

@@ -476,6 +476,8 @@ class World:
             id = beside[0] if beside and rng.random() < 0.2 else id
         impossible = rng.random() < 0.05
         known = made.given or made.late_given if made is not None else None
+        if made is not None and made.reports:
+            known = made.reports[-1] if rng.random() < 0.3 else None
         if known is not None and rng.random() < 0.6:
             given, impossible = known, False
         else:
@@ -506,7 +508,7 @@ class World:
         self.clock.now += rng.choice([0.1, 1.0, 15.0, 25.0, 120.0])
 
     def do_turn(self, rng: random.Random) -> None:
-        """Nothing but turns."""
+        """Run turns only."""
 
     def do_teach(self, rng: random.Random) -> None:
         model = self.model(rng)
@@ -591,7 +593,7 @@ class World:
         self.ask(worker, [command], compare)
 
     def _ready(self, rng: random.Random, worker: Worker, kind: str, args: dict[str, Any]) -> dict[str, Any]:
-        """What is folded in the background, at this moment, for a command that runs later."""
+        """State folded in the background now for a command that runs later."""
         if rng.random() < 0.5:
             return args
         try:
@@ -758,6 +760,8 @@ class World:
             return
         if expected is None:
             raise Wrong(f"there should be no story of {id}: {found}")
+        if made is not None and found["asked"] not in (None, made.asked):
+            raise Wrong(f"the story of {id} says that {found['asked']} was asked, and it was {made.asked}")
         draft = self.replies[id][0].of.loop == "draft" if id in self.replies else False
         for name, value in expected.items():
             if name == "why_not":

@@ -241,7 +241,7 @@ class TestRankingsThatAreRefused:
 
 
 class TestNobodyElsesArray:
-    """What was shown stays what was shown, whatever happens to the caller's array."""
+    """A later change of the caller's array does not change what was shown."""
 
     @pytest.mark.parametrize(
         "given_",

@@ -122,7 +122,7 @@ def _classes(module: ModuleType) -> Iterator[tuple[str, type]]:
 
 
 def _names(module: ModuleType) -> list[str]:
-    """What the module offers; without a list of it, what it defines."""
+    """Public names of a module; without `__all__`, those it defines."""
     own = [
         name
         for name, value in vars(module).items()

@@ -192,7 +192,7 @@ class LeansOnDeciding(Prototype):
 
 @breaks("replay equals live")
 class LearnsByTheLiveWeights(Prototype):
-    """What was shown is asked anew when feedback comes; where it came late, that is another label."""
+    """A faulty learner: it decides again when feedback arrives; for late feedback that is another label."""
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         if self.decisions > decision.number:  # live, and late

@@ -102,7 +102,7 @@ def test_good_ones_keep_all_laws(given: Any, known: dict[str, Any]) -> None:
 
 
 class Crooked(Subset):
-    """What the broken ones have in common: they are registered, and derived from a good one."""
+    """Base of the faulty structures: registered, and derived from a correct one."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -280,7 +280,7 @@ class TestProtocol:
         np.testing.assert_array_equal(learner.weights, ROWS[2] - ROWS[0])
 
     def test_attributes_of_other_meanings_do_no_harm(self) -> None:
-        """One that is not derived is asked for nothing but the two methods."""
+        """A class that is not derived needs only the two methods."""
 
         class Decoder(NBest):
             scores = (0.3, 0.2)

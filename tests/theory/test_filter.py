@@ -97,7 +97,7 @@ def topics(seed: int, n: int = 6000) -> FilterStream:
 
 
 def test_without_the_threshold_a_filter_gets_stuck() -> None:
-    """One bad first impression, and a topic is never seen again."""
+    """A topic with a bad first impression is never forwarded again."""
     late: dict[str, list[float]] = {"bold": [], "greedy": [], "full": []}
     total: dict[str, list[float]] = {"bold": [], "greedy": [], "full": []}
     for stream in map(topics, range(12)):

@@ -15,7 +15,7 @@ DRAWS = 4000
 
 
 def gains(user: ExpectedAlpha, context: Any, action: Any, draws: int = DRAWS) -> Any:
-    """What each of many answers to the same action gains."""
+    """Gain of each of many answers to the same action."""
     w = user.w_star
     before = w @ context.phi(action)
     return np.array([w @ context.phi(user(context, action)) - before for _ in range(draws)])

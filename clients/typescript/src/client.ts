@@ -160,9 +160,10 @@ export class Client {
     return this.#json("GET", `${model(name)}/compare`);
   }
 
-  /** What each candidate, label or answer of a filter earned, with intervals, the most shown first. */
-  async candidates(name: string): Promise<CandidateRow[]> {
-    return (await this.#json<{ candidates: CandidateRow[] }>("GET", `${model(name)}/candidates`)).candidates;
+  /** What each candidate, label or answer of a filter earned, with intervals, the most shown first; `holdout` counts those of the holdout too. */
+  async candidates(name: string, holdout = false): Promise<CandidateRow[]> {
+    const path = `${model(name)}/candidates${holdout ? "?holdout=true" : ""}`;
+    return (await this.#json<{ candidates: CandidateRow[] }>("GET", path)).candidates;
   }
 
   /** What decisions earned by the value of a field of their records, e.g. `"context.device"`. */

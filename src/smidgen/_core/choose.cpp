@@ -54,7 +54,7 @@ INLINE Draws draws_of(Vec<const double> numbers, Vec<const uint64_t> keys, int64
 // p_a = the share of M draws f + v·(lean·z) in which a is best, equals sharing one evenly; z is normal. The first n normals go
 // with the leans, the others with what is loose.
 inline void count_best(Vec<const double> means, Mat<const double> leans, int64_t n, Loose& loose, Mask mask,
-                       const Draws& draws, Vec<double> p) {
+                       const Draws& draws, Vec<double> p, const Pricing& pricing) {
     int64_t K = means.n;
     Scratch<double> z(n + loose.extra), tied(leans.cols, 0.0), scores(K);
     clear(p);
@@ -66,6 +66,7 @@ inline void count_best(Vec<const double> means, Mat<const double> leans, int64_t
             double noise = dot(leans[k], tied.vec());
             for (int64_t e = loose.begins[k]; e < loose.begins[k + 1]; ++e) noise += loose.much[e] * z[n + loose.which[e]];
             scores[k] = means[k] + draws.width * noise;
+            if (pricing.there()) scores[k] = smallest(scores[k], 1.0) - pricing.price[k];
         }
         Best best = best_of(K, [&](int64_t k) { return scores[k]; }, [&](int64_t k) { return on_offer(mask, k); });
         if (best.tied == 1) {
@@ -81,7 +82,7 @@ inline void count_best(Vec<const double> means, Mat<const double> leans, int64_t
 
 // Estimates, spreads and shares of the rows from the first-th on, with full A.
 inline void root_samples(const RootState& state, const Offer& offer, int64_t first, double ridge, Mask mask,
-                         const Draws& draws, const Estimates& out) {
+                         const Draws& draws, const Estimates& out, const Pricing& pricing) {
     int64_t K = out.means.n;
     Root source = state.root();
     double over = 1.0 / root(ridge);
@@ -102,12 +103,12 @@ inline void root_samples(const RootState& state, const Offer& offer, int64_t fir
         loose.begins[k + 1] = at;
     }
     if (source.many()) unmark(state.slots, offer, first, K);
-    count_best(out.means, leans, state.used[0], loose, mask, draws, out.p);
+    count_best(out.means, leans, state.used[0], loose, mask, draws, out.p, pricing);
 }
 
 // The same with diagonal A. `marks` is −1 for every column, before and after.
 inline void column_samples(Mat<const double> D, Vec<int32_t> marks, const Offer& offer, int64_t first, const Fading& fading,
-                           Mask mask, const Draws& draws, const Estimates& out) {
+                           Mask mask, const Draws& draws, const Estimates& out, const Pricing& pricing) {
     int64_t K = out.means.n;
     Loose loose(K, entries_of(offer, first, K));
     for (int64_t k = 0; k < K; ++k) {
@@ -125,7 +126,7 @@ inline void column_samples(Mat<const double> D, Vec<int32_t> marks, const Offer&
         loose.begins[k + 1] = at;
     }
     unmark(marks, offer, first, K);
-    count_best(out.means, Mat<const double>{nullptr, K, 0}, 0, loose, mask, draws, out.p);
+    count_best(out.means, Mat<const double>{nullptr, K, 0}, 0, loose, mask, draws, out.p, pricing);
 }
 
 // --- the two verbs -------------------------------------------------------------------------------------------------------
@@ -138,10 +139,19 @@ INLINE Settled decide_with_root(const Root& root, const Offer& offer, int64_t fi
     return settle(out, mask, numbers, key_in(keys), number);
 }
 
+// Without a budget as ever; with one, the widths are laid out first.
+INLINE Settled settle_samples(const Estimates& out, Mask mask, Vec<const double> numbers, Key key, int64_t number,
+                              const Pricing& pricing) {
+    if (!pricing.there()) return settle(out, mask, numbers, key, number);
+    for (int64_t k = 0; k < out.spreads.n; ++k) out.spreads[k] = numbers[WIDTH] * root(out.spreads[k]);
+    return settle_priced(out, mask, numbers, key, number, pricing);
+}
+
 INLINE Settled sample_with_root(const RootState& state, const Offer& offer, int64_t first, Mask mask,
-                                Vec<const double> numbers, Vec<const uint64_t> keys, int64_t number, const Estimates& out) {
-    root_samples(state, offer, first, numbers[RIDGE], mask, draws_of(numbers, keys, number), out);
-    return settle(out, mask, numbers, key_in(keys), number);
+                                Vec<const double> numbers, Vec<const uint64_t> keys, int64_t number, const Estimates& out,
+                                const Pricing& pricing) {
+    root_samples(state, offer, first, numbers[RIDGE], mask, draws_of(numbers, keys, number), out, pricing);
+    return settle_samples(out, mask, numbers, key_in(keys), number, pricing);
 }
 
 INLINE Settled decide_with_columns(Mat<const double> D, const Offer& offer, int64_t first, Mask mask,
@@ -151,9 +161,10 @@ INLINE Settled decide_with_columns(Mat<const double> D, const Offer& offer, int6
 }
 
 INLINE Settled sample_with_columns(Mat<const double> D, Vec<int32_t> marks, const Offer& offer, int64_t first, Mask mask,
-                                   Vec<const double> numbers, Vec<const uint64_t> keys, int64_t number, const Estimates& out) {
-    column_samples(D, marks, offer, first, fading_of(numbers), mask, draws_of(numbers, keys, number), out);
-    return settle(out, mask, numbers, key_in(keys), number);
+                                   Vec<const double> numbers, Vec<const uint64_t> keys, int64_t number, const Estimates& out,
+                                   const Pricing& pricing) {
+    column_samples(D, marks, offer, first, fading_of(numbers), mask, draws_of(numbers, keys, number), out, pricing);
+    return settle_samples(out, mask, numbers, key_in(keys), number, pricing);
 }
 
 INLINE int64_t learn_with_root(const RootState& state, Row x, double y) {
@@ -177,15 +188,27 @@ Settled decide_root(Mat<const double> R, Vec<const int32_t> slots, Indices idx, 
 
 Settled sample_root(Mat<double> R, Vec<int32_t> slots, Vec<int64_t> used, Indices idx, Vec<const double> val,
                     Vec<const int64_t> starts, int64_t first, Mask mask, Vec<const double> numbers,
-                    Vec<const uint64_t> keys, int64_t number, Vec<double> means, Vec<double> widths, Vec<double> p) {
+                    Vec<const uint64_t> keys, int64_t number, Vec<double> means, Vec<double> widths, Vec<double> p, Pricing pricing) {
     RootState state{R, slots, used};
     Offer offer{idx, val, starts};
     Estimates out{means, widths, p};
     state.check();
     require_numbers(numbers);
     require_estimates(out, mask);
+    pricing.check(means.n);
     offer.check(first, means.n, state.root().dim());
-    return sample_with_root(state, offer, first, mask, numbers, keys, number, out);
+    return sample_with_root(state, offer, first, mask, numbers, keys, number, out, pricing);
+}
+
+// The choice again, with prices: after an entry point that has left means and widths.
+Settled choose_priced(Mask mask, Vec<const double> numbers, Vec<const uint64_t> keys, int64_t number, Vec<double> means,
+                      Vec<double> widths, Vec<double> p, Pricing pricing) {
+    Estimates out{means, widths, p};
+    require_numbers(numbers);
+    require_estimates(out, mask);
+    pricing.check(means.n);
+    require(pricing.there() && !draws_samples(numbers), "there are no prices, or the choice is one of samples");
+    return settle_priced(out, mask, numbers, key_in(keys), number, pricing);
 }
 
 int64_t hear_root(Mat<double> R, Vec<int32_t> slots, Vec<int64_t> used, Indices idx, Vec<const double> val,
@@ -223,15 +246,16 @@ Settled decide_columns(Mat<const double> D, Indices idx, Vec<const double> val, 
 
 Settled sample_columns(Mat<const double> D, Vec<int32_t> marks, Indices idx, Vec<const double> val,
                        Vec<const int64_t> starts, int64_t first, Mask mask, Vec<const double> numbers,
-                       Vec<const uint64_t> keys, int64_t number, Vec<double> means, Vec<double> widths, Vec<double> p) {
+                       Vec<const uint64_t> keys, int64_t number, Vec<double> means, Vec<double> widths, Vec<double> p, Pricing pricing) {
     Offer offer{idx, val, starts};
     Estimates out{means, widths, p};
     require_numbers(numbers);
     fading_of(numbers).check(D);
     require_estimates(out, mask);
+    pricing.check(means.n);
     require(marks.n == D.rows, "marks needs one place per column");
     offer.check(first, means.n, D.rows);
-    return sample_with_columns(D, marks, offer, first, mask, numbers, keys, number, out);
+    return sample_with_columns(D, marks, offer, first, mask, numbers, keys, number, out, pricing);
 }
 
 int64_t hear_columns(Mat<double> D, Offer offer, int64_t row, double y, Fading fading) {
@@ -322,7 +346,7 @@ Reached play_root(Mat<double> R, Vec<int32_t> slots, Vec<int64_t> used, Mat<doub
         Mask mask = played.mask(t);
         Settled made;
         if (sampled) {
-            made = sample_with_root(state, played.offer, row, mask, numbers, keys, number, out);
+            made = sample_with_root(state, played.offer, row, mask, numbers, keys, number, out, {});
         } else {
             root_moments(source, played.offer, row, ridge, space, leans, out);
             made = settle(out, mask, numbers, key_in(keys), number);
@@ -360,7 +384,7 @@ Reached play_columns(Mat<double> D, Vec<int32_t> marks, Vec<double> numbers, Vec
     for (int64_t t = place.begin; t < T; ++t) {
         int64_t number = int64_t(uint64_t(place.first) + uint64_t(t)), row = t * played.stride;
         Mask mask = played.mask(t);
-        Settled made = sampled ? sample_with_columns(D, marks, played.offer, row, mask, numbers, keys, number, out)
+        Settled made = sampled ? sample_with_columns(D, marks, played.offer, row, mask, numbers, keys, number, out, {})
                                : decide_with_columns(D, played.offer, row, mask, numbers, keys, number, out);
         int64_t action = std::get<0>(made);
         if (action < 0) return {t, action};
@@ -425,7 +449,7 @@ int64_t follow_root(Mat<double> R, Vec<int32_t> slots, Vec<int64_t> used, Vec<do
     return follow(
         way, trip, begin, end, noted,
         [&](const Offer& offer, int64_t first, int64_t number, const Estimates& out) {
-            return sampled ? sample_with_root(state, offer, first, mask, numbers, keys, number, out)
+            return sampled ? sample_with_root(state, offer, first, mask, numbers, keys, number, out, {})
                            : decide_with_root(state.root(), offer, first, mask, numbers, keys, number, out);
         },
         [&](Row x, double y) {
@@ -446,7 +470,7 @@ int64_t follow_columns(Mat<double> D, Vec<int32_t> marks, Vec<double> numbers, V
     return follow(
         way, trip, begin, end, noted,
         [&](const Offer& offer, int64_t first, int64_t number, const Estimates& out) {
-            return sampled ? sample_with_columns(D, marks, offer, first, mask, numbers, keys, number, out)
+            return sampled ? sample_with_columns(D, marks, offer, first, mask, numbers, keys, number, out, {})
                            : decide_with_columns(D, offer, first, mask, numbers, keys, number, out);
         },
         [&](Row x, double y) {
@@ -460,8 +484,10 @@ const Family family("choose", {
     entry<decide_root>("decide_root", "R, slots, idx, val, starts, first, mask, numbers, keys, number, means, widths, p",
                        "One decision with full A among the rows from the first-th on: action, greedy one, propensity."),
     entry<sample_root>("sample_root",
-                       "R, slots, used, idx, val, starts, first, mask, numbers, keys, number, means, widths, p",
-                       "The same by posterior samples."),
+                       "R, slots, used, idx, val, starts, first, mask, numbers, keys, number, means, widths, p, pricing",
+                       "The same by posterior samples, with prices if there is a budget."),
+    entry<choose_priced>("choose_priced", "mask, numbers, keys, number, means, widths, p, pricing",
+                         "The choice again with the prices of a budget, from means and widths."),
     entry<hear_root>("hear_root", "R, slots, used, idx, val, starts, row, y, numbers",
                      "Learn one row of an offer with full A, and count it; says what became of it."),
     entry<fade_root>("fade_root", "R, slots, used, F, offer, row, y, ridge, keep",
@@ -469,8 +495,8 @@ const Family family("choose", {
     entry<decide_columns>("decide_columns", "D, idx, val, starts, first, mask, numbers, keys, number, means, widths, p",
                           "One decision with diagonal A: action, greedy one, propensity."),
     entry<sample_columns>("sample_columns",
-                          "D, marks, idx, val, starts, first, mask, numbers, keys, number, means, widths, p",
-                          "The same by posterior samples."),
+                          "D, marks, idx, val, starts, first, mask, numbers, keys, number, means, widths, p, pricing",
+                          "The same by posterior samples, with prices if there is a budget."),
     entry<hear_columns>("hear_columns", "D, offer, row, y, fading", "Learn one row of an offer with diagonal A."),
     entry<faded_columns>("faded_columns", "D, fading, w, a", "Write the weights and the diagonal of A as they are now."),
     entry<play_root>("play_root", "R, slots, used, F, numbers, keys, played, place, shown",

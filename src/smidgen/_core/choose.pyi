@@ -3,6 +3,17 @@
 import numpy as np
 from numpy.typing import NDArray
 
+def choose_priced(
+    mask: NDArray[np.bool_],
+    numbers: NDArray[np.float64],
+    keys: NDArray[np.uint64],
+    number: int,
+    means: NDArray[np.float64],
+    widths: NDArray[np.float64],
+    p: NDArray[np.float64],
+    pricing: tuple[NDArray[np.float64], NDArray[np.float64]],
+    /,
+) -> tuple[int, int, float]: ...
 def decide_columns(
     D: NDArray[np.float64],
     idx: NDArray[np.uint32],
@@ -152,6 +163,7 @@ def sample_columns(
     means: NDArray[np.float64],
     widths: NDArray[np.float64],
     p: NDArray[np.float64],
+    pricing: tuple[NDArray[np.float64], NDArray[np.float64]],
     /,
 ) -> tuple[int, int, float]: ...
 def sample_root(
@@ -169,5 +181,6 @@ def sample_root(
     means: NDArray[np.float64],
     widths: NDArray[np.float64],
     p: NDArray[np.float64],
+    pricing: tuple[NDArray[np.float64], NDArray[np.float64]],
     /,
 ) -> tuple[int, int, float]: ...

@@ -23,6 +23,11 @@ void count(Vec<double> heard, bool relevant, double keep, double width) {
     count_label(heard, relevant, keep, width);
 }
 
+bool watch(Vec<double> watched, double mean, bool relevant) {
+    require(watched.n > ALL_LABELS, "watched is four numbers");
+    return watch_label(watched, mean, relevant);
+}
+
 // Whether an item is forwarded, and how likely one that the margin would drop is.
 std::tuple<bool, double> taste(double margin, double surprises, Vec<const uint64_t> key, int64_t number) {
     double chance = tasting_chance(surprises, number);
@@ -92,14 +97,14 @@ Pair learn_full(Mat<double> W, Cube<double> B, Indices idx, Vec<const double> va
     return pair_of(full_hear(W, B, idx, val, y));
 }
 
-void stream_full(Mat<double> W, Cube<double> B, Exploring e, Counts counts, Items items, int64_t first, Forwarded shown) {
+int64_t stream_full(Mat<double> W, Cube<double> B, Exploring e, Counts counts, Items items, int64_t first, Forwarded shown) {
     require_ridge(W, B);
     counts.check(e);
     require_items(items, shown, first, W.cols);
     Csr<double> rows = items.rows();
     Scratch<double> space(W.cols);
     Mat<double> product = space.mat(1, W.cols);
-    play_rounds(
+    return play_rounds(
         e, counts, first, shown, [&](int64_t i) { return bool(items.truth[items.order[i]]); },
         [&](int64_t i) { return full_ask(W, B, rows.idx(items.order[i]), rows.val(items.order[i]), product); },
         [&](int64_t, double y, Asked asked) { full_learn(W, B, product, y, asked); });
@@ -119,12 +124,12 @@ Pair learn_diagonal(Mat<double> S, Indices idx, Vec<const double> val, double y)
     return pair_of(asked);
 }
 
-void stream_diagonal(Mat<double> S, Exploring e, Counts counts, Items items, int64_t first, Forwarded shown) {
+int64_t stream_diagonal(Mat<double> S, Exploring e, Counts counts, Items items, int64_t first, Forwarded shown) {
     require_ridge(S);
     counts.check(e);
     require_items(items, shown, first, S.rows);
     Csr<double> rows = items.rows();
-    play_rounds(
+    return play_rounds(
         e, counts, first, shown, [&](int64_t i) { return bool(items.truth[items.order[i]]); },
         [&](int64_t i) { return diagonal_ask(S, rows.idx(items.order[i]), rows.val(items.order[i])); },
         [&](int64_t i, double y, Asked asked) {
@@ -133,12 +138,12 @@ void stream_diagonal(Mat<double> S, Exploring e, Counts counts, Items items, int
 }
 
 // By the examples kept: a block of rows that have asked.
-void play_block(AskedRows asked, Exploring e, Counts counts, Vec<const Flag> truth, int64_t first, Forwarded shown) {
+int64_t play_block(AskedRows asked, Exploring e, Counts counts, Vec<const Flag> truth, int64_t first, Forwarded shown) {
     asked.check();
     counts.check(e);
     require(truth.n == asked.rows.rows(), "a block needs one label per row");
     shown.check(truth.n, first);
-    play_rounds(
+    return play_rounds(
         e, counts, first, shown, [&](int64_t i) { return bool(truth[i]); },
         [&](int64_t i) { return asked_moments(asked, i); },
         [&](int64_t i, double y, Asked found) { asked_learn(asked, i, y, found); });
@@ -244,6 +249,8 @@ const Family family("filter", {
     entry<threshold_for>("threshold_of", "rule, c, t, heard",
                          "The margin that item t must reach, by the rule; −∞ while nothing has been heard."),
     entry<count>("count_label", "heard, relevant, keep, width", "Count one more label; the older ones fade by `keep`."),
+    entry<watch>("watch_label", "watched, mean, relevant",
+                 "Take the residual of one more label; whether less is relevant than was estimated."),
     entry<taste>("taste", "margin, surprises, key, number",
                  "Whether an item is forwarded, and how likely one that the margin would drop is."),
     entry<rows_with_constant>("write_rows_with_constant", "rows, dim, indices, values, starts",
@@ -253,14 +260,15 @@ const Family family("filter", {
     entry<full_moments_of>("full_moments", "W, B, idx, val", "w·x and xᵀA⁻¹x with full A."),
     entry<learn_full>("learn_full", "W, B, idx, val, y",
                       "Learn one example with full A, if w·x and xᵀA⁻¹x are finite; returns both as they were."),
-    entry<stream_full>("stream_full", "W, B, e, counts, items, first, shown", "Rounds of a ridge filter with full A."),
+    entry<stream_full>("stream_full", "W, B, e, counts, items, first, shown", "Rounds of a ridge filter with full A, until relevance has changed; how many."),
     entry<diagonal_moments_of>("diagonal_moments", "S, idx, val", "w·x and xᵀA⁻¹x with diagonal A."),
     entry<learn_diagonal>("learn_diagonal", "S, idx, val, y",
                           "Learn one example with diagonal A, if w·x and xᵀA⁻¹x are finite; returns both as they were."),
     entry<stream_diagonal>("stream_diagonal", "S, e, counts, items, first, shown",
-                           "Rounds of a ridge filter with diagonal A."),
+                           "Rounds of a ridge filter with diagonal A, until relevance has changed; how many."),
     entry<play_block>("play_block", "asked, e, counts, truth, first, shown",
-                      "Rounds of a ridge filter that keeps its examples, for a block of rows that have asked."),
+                      "Rounds of a ridge filter that keeps its examples, for a block of rows that have asked, until relevance has "
+                      "changed; how many."),
     entry<root_moments_of>("root_moments", "R, idx, val", "w·x and xᵀA⁻¹x by a root of A⁻¹."),
     entry<root_of>("take_root", "F, ridge, R", "R from A and b, F = [A b]; whether it is finite."),
     entry<p_ridge_decide>("p_ridge_decide", "W, idx, val, p, key, number",

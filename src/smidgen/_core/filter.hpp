@@ -65,14 +65,30 @@ INLINE void count_label(Vec<double> heard, bool relevant, double keep, double wi
     if (heard.n > WIDTH) heard[WIDTH] += largest(0.2, 1.0 / heard[HEARD]) * (width - heard[WIDTH]);
 }
 
-// What was heard; and of a filter that tastes, the number of surprises.
+// Of a filter that watches for change: the faded sum S of p − y over what was heard, its variance, how many labels since the
+// last fresh start, and how many in all.
+enum : int64_t { RESIDUALS, VARIANCE, WATCHED, ALL_LABELS };
+inline constexpr double FADING = 0.96, LEAST_VARIANCE = 0.05, DEVIATIONS = 4.0, FEWEST = 10.0, CHANGED = -1.0;
+
+// S ← .96 S + (p − y), p = (1 + w·x)/2 in [0, 1]; whether less is relevant than was estimated, by four standard deviations.
+INLINE bool watch_label(Vec<double> watched, double mean, bool relevant) {
+    double p = smallest(largest((1.0 + mean) / 2.0, 0.0), 1.0);
+    watched[RESIDUALS] = FADING * watched[RESIDUALS] + (p - double(relevant));
+    watched[VARIANCE] = FADING * FADING * watched[VARIANCE] + largest(p * (1.0 - p), LEAST_VARIANCE);
+    watched[WATCHED] += 1.0;
+    watched[ALL_LABELS] += 1.0;
+    return watched[WATCHED] >= FEWEST && watched[RESIDUALS] > DEVIATIONS * root(watched[VARIANCE]);
+}
+
+// What was heard; of a filter that tastes, the number of surprises; of one that watches for change, its residuals.
 struct Counts {
-    Vec<double> heard, tasted;
-    FIELDS(heard, tasted)
+    Vec<double> heard, tasted, watched;
+    FIELDS(heard, tasted, watched)
 
     void check(const Exploring& e) const {
         e.check(heard);
         require(tasted.n == 1, "tasted is one number");
+        require(watched.n == 0 || watched.n > ALL_LABELS, "watched is four numbers, or none");
     }
 };
 
@@ -118,9 +134,10 @@ inline void require_items(const Items& items, const Forwarded& shown, int64_t fi
     require(sound, "the order of play names a row that is not there");
 }
 
-// Rounds in turn. `ask` gives w·x and xᵀA⁻¹x of round i, `learn` learns its row; `relevant` says what is true.
+// Rounds in turn, until relevance has changed; how many. `ask` gives w·x and xᵀA⁻¹x of round i, `learn` learns its row;
+// `relevant` says what is true. After a change the number of labels watched is CHANGED.
 template <class Relevant, class Ask, class Learn>
-INLINE void play_rounds(const Exploring& e, const Counts& counts, int64_t first, const Forwarded& shown, Relevant relevant,
+INLINE int64_t play_rounds(const Exploring& e, const Counts& counts, int64_t first, const Forwarded& shown, Relevant relevant,
                         Ask ask, Learn learn) {
     for (int64_t i = 0; i < shown.actions.n; ++i) {
         Asked asked = ask(i);
@@ -133,8 +150,13 @@ INLINE void play_rounds(const Exploring& e, const Counts& counts, int64_t first,
             learn(i, truth ? 1.0 : -1.0, asked);
             count_label(counts.heard, truth, 1.0, asked.width);
             counts.tasted[0] += double(truth && margin < 0.0);
+            if (counts.watched.n && watch_label(counts.watched, asked.mean, truth)) {
+                counts.watched[WATCHED] = CHANGED;
+                return i + 1;
+            }
         }
     }
+    return shown.actions.n;
 }
 
 // --- a ridge estimate is one class of second_order.hpp ----------------------------------------------------------------

@@ -64,12 +64,12 @@ def play_block(
         NDArray[np.int64],
     ],
     e: tuple[int, float, NDArray[np.uint64]],
-    counts: tuple[NDArray[np.float64], NDArray[np.float64]],
+    counts: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     truth: NDArray[np.bool_],
     first: int,
     shown: tuple[NDArray[np.bool_], NDArray[np.bool_]],
     /,
-) -> None: ...
+) -> int: ...
 def root_moments(
     R: NDArray[np.float64], idx: NDArray[np.uint32], val: NDArray[np.float64], /
 ) -> tuple[float, float]: ...
@@ -85,25 +85,26 @@ def simple_stream(
 def stream_diagonal(
     S: NDArray[np.float64],
     e: tuple[int, float, NDArray[np.uint64]],
-    counts: tuple[NDArray[np.float64], NDArray[np.float64]],
+    counts: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     items: tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]],
     first: int,
     shown: tuple[NDArray[np.bool_], NDArray[np.bool_]],
     /,
-) -> None: ...
+) -> int: ...
 def stream_full(
     W: NDArray[np.float64],
     B: NDArray[np.float64],
     e: tuple[int, float, NDArray[np.uint64]],
-    counts: tuple[NDArray[np.float64], NDArray[np.float64]],
+    counts: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     items: tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]],
     first: int,
     shown: tuple[NDArray[np.bool_], NDArray[np.bool_]],
     /,
-) -> None: ...
+) -> int: ...
 def take_root(F: NDArray[np.float64], ridge: float, R: NDArray[np.float64], /) -> bool: ...
 def taste(margin: float, surprises: float, key: NDArray[np.uint64], number: int, /) -> tuple[bool, float]: ...
 def threshold_of(rule: int, c: float, t: int, heard: NDArray[np.float64], /) -> float: ...
+def watch_label(watched: NDArray[np.float64], mean: float, relevant: bool, /) -> bool: ...
 def write_rows_with_constant(
     rows: tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.int64]],
     dim: int,

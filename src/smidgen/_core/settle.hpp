@@ -138,4 +138,54 @@ inline Settled settle(const Estimates& out, Mask mask, Vec<const double> numbers
     return {action, greedy_of(best, mean, action, number), out.p[action]};
 }
 
+// --- under a budget ----------------------------------------------------------------------------------------------------
+
+// What a budget asks for each candidate: what is taken off its score, and its part of the floor. Empty: no budget.
+struct Pricing {
+    Vec<const double> price, shares;
+    FIELDS(price, shares)
+
+    INLINE bool there() const { return price.n > 0; }
+    void check(int64_t K) const {
+        require(price.n == shares.n && (price.n == 0 || price.n == K), "prices and shares need one place per candidate");
+    }
+};
+
+// Give every candidate its part of the floor, or its least share if that is larger; says no where the least shares exceed 1.
+INLINE bool mix_in_parts(Vec<double> p, Mask mask, double floor, double min_share, Vec<const double> shares) {
+    double K = double(how_many(mask, p.n)), least = K * min_share, total = 0.0;
+    if (least > 1.0 + 1e-9) return false;
+    auto part = [&](int64_t k) { return largest(floor * shares[k], min_share); };
+    for (int64_t k = 0; k < p.n; ++k) total += on_offer(mask, k) ? part(k) : 0.0;
+    if (total == 0.0) return true;
+    double left = largest(1.0 - total, 0.0), rest = largest(1.0 - least, 0.0);
+    for (int64_t k = 0; k < p.n; ++k) {
+        if (on_offer(mask, k)) p[k] = total <= 1.0 ? left * p[k] + part(k) : min_share + rest * shares[k];
+    }
+    return true;
+}
+
+// From estimates, widths and (of samples) shares, less the prices, to a choice. A score counts as at most 1, the best reward.
+inline Settled settle_priced(const Estimates& out, Mask mask, Vec<const double> numbers, Key key, int64_t number,
+                             const Pricing& pricing) {
+    if (!sane(out.means, out.spreads) || !sane(pricing.price, pricing.shares)) return {NOT_FINITE, NOT_FINITE, 0.0};
+    int64_t K = out.means.n;
+    Scratch<double> worth(K), none(K, 0.0);
+    for (int64_t k = 0; k < K; ++k) worth[k] = smallest(out.means[k], 1.0) - pricing.price[k];
+    auto mean = [&](int64_t k) { return worth[k]; };
+    Best best = best_of(K, mean, [&](int64_t k) { return on_offer(mask, k); });
+    if (numbers[RULE] == double(UCB)) {
+        Scratch<double> bound(K);
+        for (int64_t k = 0; k < K; ++k) bound[k] = smallest(out.means[k] + out.spreads[k], 1.0) - pricing.price[k];
+        share_by_bound(bound.vec(), none.vec(), mask, out.p);
+    } else if (numbers[RULE] == double(GAPS)) {
+        share_by_gap(worth.vec(), mask, best, numbers[GAMMA] * root(numbers[ROUNDS]), out.p);
+    }
+    if (numbers[DRAWS] == 0.0) only_the_largest(out.p);
+    if (!mix_in_parts(out.p, mask, numbers[FLOOR], numbers[MIN_SHARE], pricing.shares)) return {TOO_MUCH, TOO_MUCH, 0.0};
+    int64_t certain = sole(out.p);
+    int64_t action = certain >= 0 ? certain : draw(out.p, first_uniform(key, uint64_t(number)));
+    return {action, greedy_of(best, mean, action, number), out.p[action]};
+}
+
 }  // namespace smidgen

@@ -359,9 +359,12 @@ class ClientCalls(ABC, Generic[M]):
         return _get(wire.model_path(name) + "/worth")
 
     @method
-    def candidates(self, name: str) -> Call[list[dict[str, Any]]]:
-        """Return what each candidate, label or answer of a filter earned, with intervals, the most shown first."""
-        return _part(_get(wire.model_path(name) + "/candidates"), "candidates", list)
+    def candidates(self, name: str, *, holdout: bool = False) -> Call[list[dict[str, Any]]]:
+        """Return what each candidate, label or answer of a filter earned, with intervals, the most shown first.
+
+        ``holdout=True`` counts the decisions of the model's holdout too.
+        """
+        return _part(_get(wire.candidates_path(name, holdout)), "candidates", list)
 
     @method
     def segments(self, name: str, by: str) -> Call[dict[str, Any]]:
@@ -514,9 +517,9 @@ class ModelCalls:
         return ClientCalls.worth.call(self, self.name)
 
     @method
-    def candidates(self) -> Call[list[dict[str, Any]]]:
+    def candidates(self, *, holdout: bool = False) -> Call[list[dict[str, Any]]]:
         """Return what each candidate earned; see `Client.candidates`."""
-        return ClientCalls.candidates.call(self, self.name)
+        return ClientCalls.candidates.call(self, self.name, holdout=holdout)
 
     @method
     def segments(self, by: str) -> Call[dict[str, Any]]:

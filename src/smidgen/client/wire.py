@@ -225,6 +225,11 @@ def key_path(name: str, of: str) -> str:
     return f"{model_path(name)}/keys/{quote(of, safe='')}"
 
 
+def candidates_path(name: str, holdout: bool) -> str:
+    """Path of what the candidates of a model earned."""
+    return f"{model_path(name)}/candidates{'?holdout=true' if holdout else ''}"
+
+
 def segments_path(name: str, by: str) -> str:
     """Path of a model's rewards by the value of a field."""
     return f"{model_path(name)}/segments{_query(by=by)}"

@@ -149,7 +149,7 @@ def characters(text: str) -> Characters:
 def folded(text: str, given: Characters) -> Characters:
     """The characters of the same text, case folded."""
     if text.isascii():
-        return Characters(_codes(text.lower()), given.kinds)  # a capital is a letter to whoever reads these
+        return Characters(_codes(text.lower()), given.kinds)  # upper case counts as the same letter
     return characters(text.casefold())
 
 

@@ -13,7 +13,7 @@ than that makes the counting begin again: so neither the first window nor a burs
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -66,6 +66,22 @@ class Restart(NamedTuple):
     round: int
     reason: str
     decision: int = 0
+
+
+def pack_restarts(restarts: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    """Rounds and decisions of fresh starts, as they are saved: in turn, decisions below zero."""
+    return np.array([(at, -number) for at, number in restarts], np.int64).ravel()
+
+
+def unpack_restarts(saved: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return what `pack_restarts` packed."""
+    return [(at, -number) for at, number in saved.reshape(-1, 2).tolist()]
+
+
+def check_restarts(saved: NDArray[np.int64]) -> None:
+    """Refuse what `pack_restarts` does not give."""
+    if len(saved) % 2 or (saved[::2] < 1).any() or (saved[1::2] > 0).any() or len(saved) > 2 * REMEMBERED:
+        raise InvalidRecord("its fresh starts have another layout than this version writes", _HINT)
 
 
 #: Answers to decisions further back than this are not counted, and no more of them wait.
@@ -146,7 +162,7 @@ class Book:
         waiting = sorted(self._waiting)
         return {
             "book": self.numbers,
-            "restarts": np.array([(at, -number) for at, number in self._restarts], np.int64).ravel(),
+            "restarts": pack_restarts(self._restarts),
             "turns": np.array([self._newest, self._hold, self._counted], np.int64),
             "waiting": np.array([number for number, _ in waiting], np.int64),
             "waiting_rewards": np.array([reward for _, reward in waiting], np.float64),
@@ -164,9 +180,8 @@ class Book:
         )
         waits, turns = len(arrays["waiting"]), arrays["turns"]
         sound = sound and waits == len(arrays["waiting_rewards"]) and waits <= FURTHEST and 0 <= turns[1] <= FURTHEST
-        if len(starts) % 2 or (starts[::2] < 1).any() or (starts[1::2] > 0).any():  # rounds, and decisions below zero
-            raise InvalidRecord("its fresh starts have another layout than this version writes", _HINT)
-        if not sound or not 0.0 <= book[NEXT] < BOOK - RING or book[NEXT] % 1.0 or len(starts) > 2 * REMEMBERED:
+        check_restarts(starts)
+        if not sound or not 0.0 <= book[NEXT] < BOOK - RING or book[NEXT] % 1.0:
             raise InvalidRecord("the book of the bank is not one", _HINT)
 
     KEYS = ("book", "restarts", "turns", "waiting", "waiting_rewards")
@@ -174,7 +189,7 @@ class Book:
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over saved arrays."""
         self.numbers = arrays["book"]
-        self._restarts = [(at, -number) for at, number in arrays["restarts"].reshape(-1, 2).tolist()]
+        self._restarts = unpack_restarts(arrays["restarts"])
         self._newest, self._hold, self._counted = arrays["turns"].tolist()
         self._waiting = list(zip(arrays["waiting"].tolist(), arrays["waiting_rewards"].tolist(), strict=True))
 

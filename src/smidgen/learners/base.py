@@ -43,6 +43,7 @@ from smidgen.features.row import DOUBLE
 from smidgen.learners import saving
 from smidgen.learners.card import Card
 from smidgen.learners.guard import Guard
+from smidgen.learners.pacing import Pacer
 from smidgen.learners.plugins import discover
 from smidgen.learners.saving import Header
 from smidgen.learners.sizes import LABEL, n_labels
@@ -91,7 +92,7 @@ def _construct(cls: type[Learner], header: Header, params: Mapping[str, Any]) ->
 
 def _fill(learner: Learner, header: Header, arrays: dict[str, NDArray[Any]]) -> None:
     learnt = LearntNumbers.from_ranges(arrays.pop("learnt"))
-    guard = arrays.pop("guard", None)
+    guard, pacer = arrays.pop("guard", None), arrays.pop("pacer", None)
     if header.decided < learnt.end - 1:
         raise InvalidRecord(f"decision {learnt.end - 1} was learned and only {header.decided} were made", _HINT)
     state, notes = learner._upgrade(header.state_version, arrays, serialization.unpack(header.notes))
@@ -101,6 +102,8 @@ def _fill(learner: Learner, header: Header, arrays: dict[str, NDArray[Any]]) -> 
     learner._restore(state)
     if guard is not None:
         learner._guard = Guard.of(learner, guard)
+    if pacer is not None and learner._pacer is not None:
+        learner._pacer.restore(pacer.tobytes())
 
 
 def check_shapes(fresh: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]]) -> None:
@@ -227,6 +230,8 @@ class Learner(VersionedSettings, ABC):
     _arguments: Mapping[str, Any]
     #: What bounds the influence of one feedback, if anything does.
     _guard: Guard | None = None
+    #: What keeps to a budget, if there is one.
+    _pacer: Pacer | None = None
 
     def __new__(cls, *_: Any, **arguments: Any) -> Self:
         """Keep the arguments as they came, for `__init__` to record."""
@@ -288,11 +293,15 @@ class Learner(VersionedSettings, ABC):
     def decide(self, context: Any = None) -> Decision:
         """Choose an action for ``context`` (some learners need none). Changes nothing but the count of decisions.
 
+        With a budget it also pays the decision, so that prices move.
+
         A learner may keep what it computed at hand until the decision is learnt; that changes the time, not the step.
         """
         number = self._decided + 1
         decision = self._decide(context, number)
         self._decided = number
+        if decision.costs is not None and self._pacer is not None:
+            self._pacer.pay(decision.costs_of_action())
         return decision
 
     def learn(self, decision: Decision, feedback: Any) -> None:
@@ -439,6 +448,8 @@ class Learner(VersionedSettings, ABC):
             notes=notes,
         )
         more = {} if self._guard is None else {"guard": self._guard.array(self)}
+        if self._pacer is not None:
+            more["pacer"] = np.frombuffer(self._pacer.to_bytes(), np.uint8)
         return saving.encode_learner(header, {"learnt": self._learnt.ranges(), **more, **self._state()})
 
     @staticmethod

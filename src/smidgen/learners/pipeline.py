@@ -37,12 +37,14 @@ from smidgen.learners import saving
 from smidgen.learners.bank import Restart, curvature_name
 from smidgen.learners.base import Learner, State, load_state, register
 from smidgen.learners.card import Card, Loop
+from smidgen.learners.choose.base import RewardLearner
 from smidgen.learners.choose.choice_bank import ChoiceBank
 from smidgen.learners.choose.directions import CATEGORY, ID, BlockWeights
 from smidgen.learners.coactive import PreferencePerceptron
 from smidgen.learners.filter.base import Filter, as_relevance
 from smidgen.learners.label.base import LabelLearner
 from smidgen.learners.label.label_bank import LabelBank
+from smidgen.learners.pacing import Budget
 from smidgen.learners.tune import QuadraticTuner
 from smidgen.structures import Candidates, Choice, Ranking
 
@@ -311,6 +313,22 @@ def as_context(encoded: Encoded, columns: NDArray[np.uint32]) -> Any:
     return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
 
 
+def with_costs(offer: Any, context: Any) -> Any:
+    """Rows to choose from, with the costs that the candidates of a context have."""
+    if isinstance(context, Candidates) and isinstance(offer, Choice):
+        offer.costs = context.costs
+    return offer
+
+
+def known_rows(encoded: Encoded) -> SparseRows:
+    """The rows of candidates, without names that had no column when they were encoded."""
+    indices = read_only(encoded.indices.astype(np.int64))
+    rows = SparseRows(read_only(encoded.values), indices, read_only(encoded.starts), encoded.dim)
+    if encoded.ids is not None:
+        rows.arms = arm_names(encoded.ids)
+    return rows
+
+
 def prepared(inner: Learner, context: Any) -> Any:
     """A context as the inner learner keeps it in a decision: a row is checked, and scaled, by its own entrance."""
     return inner._row(context) if isinstance(context, Row) and hasattr(inner, "_row") else context
@@ -447,6 +465,9 @@ class Pipeline(Learner):
         count; a fresh one is started.
     seed
         Part of the settings that twins share; what is drawn, the inner learner draws from its own seed.
+    budget
+        What decisions may cost on average (`Budget`), for a learner that chooses by reward; the same as the argument
+        ``budget`` of that learner.
 
     Notes
     -----
@@ -486,15 +507,24 @@ class Pipeline(Learner):
     .. [1] The guide "Records in, names out".
     """
 
-    def __init__(self, *, features: Vectorizer | None = None, learner: Learner, seed: int = 0) -> None:
+    def __init__(
+        self, *, features: Vectorizer | None = None, learner: Learner, seed: int = 0, budget: Budget | None = None
+    ) -> None:
         vectorizer = Vectorizer() if features is None else features
         if not isinstance(vectorizer, Vectorizer):
             raise InvalidArgument(f"features is {features!r}", "give a Vectorizer, e.g. Vectorizer(dim=1024)")
         if not isinstance(learner, Learner) or isinstance(learner, Pipeline):
             raise InvalidArgument(f"learner is {learner!r}", "give a learner, e.g. Confidit(dim=4096, labels=[…])")
+        if budget is not None:
+            if not isinstance(learner, RewardLearner):
+                raise InvalidArgument(
+                    f"a {type(learner).__name__} takes no budget", "budgets are for choices by reward"
+                )
+            learner = learner.fresh(budget=budget)
         self._front = RecordAdapter(learner, vectorizer.dim)
         super().__init__(params={"features": vectorizer.fresh(), "learner": learner.fresh()}, seed=seed)
         self._features, self._inner = vectorizer.fresh(), _within(learner, vectorizer.constant)
+        self._pacer = self._inner._pacer
         self.dim = vectorizer.dim
 
     @property
@@ -617,7 +647,8 @@ class Pipeline(Learner):
     def _decide(self, context: Any, number: int) -> Decision:
         encoded = self._front.encode(self._features, self._given(context), deciding=True)
         self._features.fix_lengths(encoded)
-        made = self._inner._decide(as_context(encoded, self._features.planned(encoded)[1]), number)
+        offer = with_costs(as_context(encoded, self._features.planned(encoded)[1]), context)
+        made = self._inner._decide(offer, number)
         return structs.replace(made, kind=self._kind, settings=self._settings, context=encoded)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
@@ -626,6 +657,40 @@ class Pipeline(Learner):
         ids, columns = self._features.planned(encoded)
         inner, made = self._inner, on_columns(self._inner, now, columns)
         self._step(encoded, ids, lambda: inner._learn(made, by_position(feedback, encoded)))
+
+    def learn(self, decision: Decision, feedback: Any, *, costs: Mapping[str, float] | None = None) -> None:
+        """Take one step from the feedback on a decision: after any delay, in any order, once per decision.
+
+        Parameters
+        ----------
+        decision, feedback
+            What `decide` returned, and the feedback.
+        costs
+            Under a budget: what the decision really cost, by currency, e.g. ``{"usd": 0.0012}``.
+        """
+        told = None if costs is None else self._check_costs(costs)
+        super().learn(decision, feedback)
+        if told is not None:
+            self._learn_costs(decision, told)
+
+    def learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
+        """Take what a decision has cost, before or after its reward, or without one; once per decision.
+
+        It replaces what `decide` paid for it, and the estimates of costs learn from it.
+        """
+        told = self._check_costs(costs)
+        if not isinstance(decision, Decision) or decision.kind != self._kind or decision.settings != self._settings:
+            self._refuse_foreign(decision)
+        self._learn_costs(decision, told)
+
+    def _check_costs(self, costs: Any) -> dict[str, float]:
+        if self._pacer is None:
+            raise InvalidFeedback("costs are given and the learner has no budget", "make it with budget=Budget({…})")
+        return self._pacer.check(costs)
+
+    def _learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
+        if self._pacer is not None:
+            self._pacer.report(known_rows(encoded_in(decision, self.dim)), decision, costs)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         encoded = self._front.again(self._features, self._front.encode(self._features, context, deciding=True))
@@ -649,7 +714,7 @@ class Pipeline(Learner):
 
     def _predict(self, context: Any) -> Any:
         encoded = self._front.encode(self._features, self._given(context))
-        return self._inner._predict(as_context(encoded, self._features.planned(encoded)[1]))
+        return self._inner._predict(with_costs(as_context(encoded, self._features.planned(encoded)[1]), context))
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return _together(self._features.state(), self._inner._state())

@@ -226,6 +226,8 @@ _PLACES = (
     "more",
     "propensities",
     "log_propensity",
+    "price",
+    "costs",
 )
 #: The type of each value of a brief, unless it is None; None: any.
 _TYPES: tuple[type | None, ...] = (
@@ -246,6 +248,8 @@ _TYPES: tuple[type | None, ...] = (
     NoneType,
     np.ndarray,
     float,
+    dict,
+    dict,
 )
 _NOTHING = [None] * len(_TYPES)
 _BRIEF_HINT = "give the bytes that learner.brief wrote"
@@ -272,6 +276,8 @@ def write_compact(decision: Decision) -> bytes:
         decision.unknown,
         decision.propensities,
         decision.log_propensity,
+        decision.price,
+        decision.costs,
     ]
     while values[-1] is None:
         values.pop()
@@ -313,6 +319,8 @@ def _usual(values: Any, kind: str, settings: str) -> Decision | None:
         _,
         every,
         log_p,
+        price,
+        costs,
     ) = values + _NOTHING[len(values) :]
     if greedy is not None and len(greedy) != 1:
         return None
@@ -334,6 +342,8 @@ def _usual(values: Any, kind: str, settings: str) -> Decision | None:
         threshold=threshold,
         teams=teams,
         log_propensity=log_p,
+        price=price,
+        costs=costs,
     )
 
 

@@ -5,6 +5,7 @@ Candidates have ids or positions, and the context that they are offered in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ from smidgen.serialization import same, structure
 from smidgen.structures.base import Structure
 
 Mask = NDArray[np.bool_]
+#: A cost may be as large as this.
+LARGEST_COST = 1e15
 _NO_MASK: Mask = np.empty(0, np.bool_)
 _MINUS, _SAME = np.array([1.0, -1.0]), np.zeros(2)  # the weights of φ(better) and φ(shown) in their difference
 
@@ -39,6 +42,10 @@ class Choice(Structure):
         One row of features per item: a 2-D array or a scipy CSR matrix.
     available
         Which items may be chosen: a mask of bools or a list of indices; all of them if left out.
+    costs
+        What each item costs, where that is known before the choice: a list of amounts by currency, e.g.
+        ``{"usd": [0.001, 0.02]}``, or for each item a mapping of currencies to amounts. They count for learners with a
+        `Budget`. None in the place of an amount: it is not known.
 
     Notes
     -----
@@ -58,13 +65,15 @@ class Choice(Structure):
     2
     """
 
-    __slots__ = ("mask", "rows")
+    __slots__ = ("costs", "mask", "rows")
 
-    def __init__(self, items: Any, available: Any = None) -> None:
+    def __init__(self, items: Any, available: Any = None, costs: Any = None) -> None:
         self.rows: Rows = as_rows(items, "items")
         #: Available items, empty if all are: compiled code takes read-only arrays more slowly, so this one stays
         #: writable.
         self.mask: Mask = _NO_MASK if available is None else _as_mask(available, len(self))
+        #: By currency, what each item costs; NaN where it is not known.
+        self.costs: dict[str, FloatArray] | None = None if costs is None else known_costs(costs, len(self))
 
     def __len__(self) -> int:
         return self.rows.shape[0]
@@ -92,13 +101,18 @@ class Choice(Structure):
 
     def only(self, available: Any) -> Choice:
         """Copy with another availability; the features are shared."""
-        return Choice(self.rows, available)
+        return self._with_mask(Choice(self.rows, available).mask)
 
     def without(self, *items: int) -> Choice:
         """Copy with some items no longer available; the features are shared."""
         mask = self.available.copy()
         mask[[self._index(item) for item in items]] = False
-        return Choice(self.rows, mask)
+        return self._with_mask(Choice(self.rows, mask).mask)
+
+    def _with_mask(self, mask: Mask) -> Choice:
+        made = Choice(self.rows)
+        made.mask, made.costs = mask, self.costs
+        return made
 
     def check_dim(self, dim: int) -> None:
         """Refuse a learner of another dimension."""
@@ -146,11 +160,17 @@ class Choice(Structure):
         with np.errstate(under="ignore"):
             rows = self.rows.scaled(factor)
         rows.arms, rows.direction = self.rows.arms, self.rows.direction
-        return Choice(rows, self.available)
+        made = Choice(rows, self.available)
+        made.costs = self.costs
+        return made
 
     def to_record(self) -> dict[str, Any]:
         """The fields that rebuild this choice."""
-        return {"items": self.rows.to_record(), "available": self.mask if len(self.mask) else None}
+        fields = {"items": self.rows.to_record(), "available": self.mask if len(self.mask) else None}
+        if self.costs is None:
+            return fields
+        told = {name: [None if math.isnan(x) else x for x in each.tolist()] for name, each in self.costs.items()}
+        return {**fields, "costs": told}
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Choice:
@@ -189,6 +209,55 @@ def _as_mask(available: Any, n: int) -> Mask:
     return mask
 
 
+def check_cost(place: str, cost: Any) -> float:
+    """Check one cost."""
+    right = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
+    if not right or not math.isfinite(cost) or not 0.0 <= cost <= LARGEST_COST:
+        raise InvalidFeedback(f"{place} is {checks.shown(cost)}", f"give a number from 0 to {LARGEST_COST:g}")
+    return float(cost)
+
+
+def known_costs(given: Mapping[str, Any] | Sequence[Any], n: int) -> dict[str, FloatArray]:
+    """Costs of candidates by currency, NaN where none is given.
+
+    Parameters
+    ----------
+    given
+        A list of amounts by currency, or for each candidate a mapping of currencies to amounts (or None).
+    n
+        Number of candidates.
+    """
+    found: dict[str, FloatArray] = {}
+    if isinstance(given, Mapping):
+        for name, amounts in given.items():
+            values = list(amounts) if isinstance(amounts, Sequence | np.ndarray) else [amounts]
+            if not isinstance(name, str) or len(values) != n:
+                raise InvalidArgument(f"costs.{name} has {len(values)} amounts", f"give {n}, one for each candidate")
+            found[name] = np.array([_amount(f"costs.{name}[{i}]", value) for i, value in enumerate(values)])
+        return found
+    if not isinstance(given, Sequence):
+        raise InvalidArgument(f"costs is {shown(given)}", 'give amounts by currency, e.g. {"usd": [0.001, 0.02]}')
+    each = list(given)
+    if len(each) != n:
+        raise InvalidArgument(f"costs has {len(each)} entries", f"give {n}, one for each candidate")
+    for i, amounts in enumerate(each):
+        if amounts is not None and not isinstance(amounts, Mapping):
+            raise InvalidArgument(f"costs[{i}] is {checks.shown(amounts)}", 'give amounts by currency, e.g. {"usd": 1}')
+        for name, value in (amounts or {}).items():
+            column = found.setdefault(name, np.full(n, np.nan))
+            column[i] = _amount(f"costs[{i}].{name}", value)
+    return found
+
+
+def _amount(place: str, value: Any) -> float:
+    if value is None:
+        return math.nan
+    try:
+        return check_cost(place, value)
+    except InvalidFeedback as error:
+        raise InvalidArgument(error.problem, error.hint) from error
+
+
 @structure
 class Candidates:
     """Candidates described by records; a `Pipeline` ranks them or chooses one.
@@ -202,6 +271,10 @@ class Candidates:
         A record of what is the same for all of them: the device, the hour, the user.
     top
         How many places of a ranking count. With it a ranking is decided, without it one item is chosen.
+    costs
+        What each candidate costs, for learners with a `Budget`: as in `Choice`, or a mapping of ids to amounts by
+        currency. Left out, a field ``costs`` of a record that is an object of numbers is taken, and is no feature:
+        ``{"small": {"costs": {"usd": 0.001}}}``.
 
     Examples
     --------
@@ -213,9 +286,9 @@ class Candidates:
     ('a', 'b')
     """
 
-    __slots__ = ("context", "ids", "records", "top")
+    __slots__ = ("context", "costs", "ids", "records", "top")
 
-    def __init__(self, records: Any, context: Any = None, top: int | None = None) -> None:
+    def __init__(self, records: Any, context: Any = None, top: int | None = None, costs: Any = None) -> None:
         self.ids: tuple[str | int, ...] | None = None
         if isinstance(records, Mapping):
             self.ids = _as_ids(tuple(records))
@@ -228,6 +301,28 @@ class Candidates:
             raise InvalidFeatures(
                 f"there are {len(self.records):,} candidates", f"give 1 to {limits.CANDIDATES:,} of them"
             )
+        #: By currency, what each candidate costs; NaN where it is not known.
+        self.costs: dict[str, FloatArray] | None = None
+        if costs is None:
+            self._take_costs()
+        elif costs:
+            if self.ids is not None and isinstance(costs, Mapping) and any(each in costs for each in self.ids):
+                costs = [costs.get(each) for each in self.ids]
+            self.costs = known_costs(costs, len(self))
+
+    def _take_costs(self) -> None:
+        """Take the field ``costs`` of records, where it is an object, as what the candidates cost."""
+        if type(self.records) is not list or not any(
+            type(each) is dict and type(each.get("costs")) is dict for each in self.records
+        ):
+            return
+        told = [each.get("costs") if type(each) is dict else None for each in self.records]
+        found = [each if type(each) is dict else None for each in told]
+        self.costs = known_costs(found, len(self))
+        self.records = [
+            each if cost is None else {name: value for name, value in each.items() if name != "costs"}
+            for each, cost in zip(self.records, found, strict=True)
+        ]
 
     def __len__(self) -> int:
         return len(self.records)
@@ -250,7 +345,7 @@ class Candidates:
         """Rebuild from `to_record`."""
         records, ids = fields["records"], fields["ids"]
         given = records if ids is None else dict(zip(ids, records, strict=True))
-        return cls(given, context=fields["context"], top=fields["top"])
+        return cls(given, context=fields["context"], top=fields["top"], costs=())
 
     def __repr__(self) -> str:
         by = "id" if self.ids is not None else "position"

@@ -111,6 +111,10 @@ def decisions_of(log: Log) -> list[Decision]:
     return [decision for decision, _ in log]
 
 
+#: Fields of a decision that are left out of its picture where there is no budget.
+BUDGET = ("price", "costs")
+
+
 def picture(value: Any) -> Any:
     """A value as it is now, to be compared with what it is later: arrays by their bytes."""
     if type(value) in (float, int, str, bool, type(None)):  # most of them, and quicker than to try everything below
@@ -120,7 +124,12 @@ def picture(value: Any) -> Any:
     if is_sparse(value):
         return picture(value.toarray())
     if isinstance(value, Decision):
-        return [picture(getattr(value, name)) for name in value.__struct_fields__]
+        names = (
+            value.__struct_fields__
+            if value.costs is not None
+            else [n for n in value.__struct_fields__ if n not in BUDGET]
+        )
+        return [picture(getattr(value, name)) for name in names]
     if isinstance(value, Candidates):
         return picture([value.records, value.context, value.top])
     if isinstance(value, dict):

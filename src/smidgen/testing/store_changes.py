@@ -144,7 +144,7 @@ def feedback_can_be_taken_back(make: Callable[[], Store], store: Store) -> None:
         "the decision is open again",
     )
     again = in_batch(store, lambda: store.write_feedback(row.shard, [new_feedback(2200, hash=b"other")]))[0]
-    hold((again.status, again.version) == ("learnt", 3), "and can be answered anew")
+    hold((again.status, again.version) == ("learnt", 3), "and can be answered again")
     rewinds = store.undo_events(row.shard)
     hold([(event.type, event.made) for event in rewinds] == [("retracted", 2)], "what takes back can be asked for")
     hold(rewinds[0].decision == name and rewinds[0].key == "k", "it says of whom")

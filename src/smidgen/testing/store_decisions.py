@@ -378,8 +378,8 @@ def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None
         )
         pairs = [tuple(row) for row in view.query("pairs", other.shard, after=0, limit=10)]
         expected = [
-            (2, True, 0.5, 0.25, shown.shard, 2, 100.0, True, None, None, 5, 0.75),
-            (3, False, None, None, shown.shard, 3, 100.0, True, None, None, None, None),
+            (2, True, 0.5, 0.25, shown.shard, 2, 100.0, True, None, None, 5, 0.75, None),
+            (3, False, None, None, shown.shard, 3, 100.0, True, None, None, None, None, None),
         ]
         hold(pairs == expected, "a pair has what both came to")
         hold(view.query("pairs", other.shard, after=2, limit=10)[0][0] == 3, "pairs after an event can be asked for")

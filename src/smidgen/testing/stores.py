@@ -364,7 +364,7 @@ def _they_wait(store: Store, other: Store, shard: int, free: int) -> None:
     store.commit()
     writing.join(30)
     hold(not writing.is_alive() and bool(done), "they go on when the batch has ended")
-    hold(done[0] == 4, "numbers have no gap, whoever writes")
+    hold(done[0] == 4, "numbers have no gap, whichever writer writes")
     store.begin()
     other.begin()
     try:

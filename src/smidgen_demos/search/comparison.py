@@ -1,7 +1,7 @@
 """Users who only look at the top: what the default for clicks makes of them, beside a learner that shows its best list.
 
-Played aside, by the library alone: no model of the service takes part. Both learners get the same users with the same
-questions in the same order; each user answers what that learner showed him.
+The library simulates them in the background; no model of the service takes part. Both learners get the same users with
+the same questions in the same order. Each user reacts to what that learner showed.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def test_kernels_are_really_gone_by(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Twice(smidgen.PreferencePerceptron):
-    """One who steps otherwise, and says nothing of kernels."""
+    """A learner with another step and no kernels."""
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         super()._learn(decision, feedback)

@@ -1,4 +1,4 @@
-"""What a stream checks and prepares before it plays: rows, their lengths, and labels."""
+"""Checks of a stream before it is played: rows, their lengths, labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tune learners take and what they refuse."""
+"""Settings of the tune learners: accepted and refused."""
 
 from __future__ import annotations
 

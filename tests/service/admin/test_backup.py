@@ -62,7 +62,7 @@ def written(original: Path) -> Path:
 
 
 def bits(folder: Path) -> dict[str, Any]:
-    """What a service recovers: every learner's bytes, and where every log ends."""
+    """State that a service recovers: every learner's bytes, and the end of every log."""
     engine = Engine(folder, synchronous="OFF")
     keys: list[str | None] = [*engine.store.state_keys(engine.models["keyed"].shard)]
     found: dict[str, Any] = {

@@ -94,7 +94,7 @@ def within(seconds: int, what: object) -> Iterator[None]:
 
 
 def export(folder: Path) -> Log:
-    """What ``smidgen log export`` writes of each model."""
+    """Output of ``smidgen log export`` for each model."""
     with Inspection(folder) as seen:
         found = {}
         for each in seen.models():
@@ -106,7 +106,7 @@ def export(folder: Path) -> Log:
 
 
 def replay(folder: Path) -> None:
-    """What ``smidgen log replay`` does."""
+    """The work of ``smidgen log replay``."""
     with Inspection(folder) as seen:
         for each in seen.models():
             rebuild_all(source_of(seen, each))
@@ -136,7 +136,7 @@ COMMANDS: tuple[Callable[[Path], object], ...] = (export, replay, start, back_up
 
 
 def tried(command: Callable[[Path], object], folder: Path, what: object) -> object:
-    """What a command gives, or its refusal; anything else that it raises is a failure of the test."""
+    """Result of a command, or its error; any other exception fails the test."""
     with within(TIME, (command.__name__, what)):
         try:
             return command(folder)

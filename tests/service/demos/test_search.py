@@ -259,7 +259,7 @@ def test_simulated_visitors_make_the_ranking_better(call: Caller) -> None:
 
 
 def clicked_places(call: Caller, name: str) -> list[int]:
-    """Where in the shown list the first click was, for every feedback in the log."""
+    """Position of the first click in the shown list, for every feedback in the log."""
     log = [json.loads(line) for line in call.get(f"/v1/models/{name}/log").text.splitlines()]
     shown = {line["decision"]: line["reply"]["ranking"] for line in log if line["type"] == "decision"}
     assert len(shown) == 40
@@ -268,7 +268,7 @@ def clicked_places(call: Caller, name: str) -> list[int]:
 
 
 def _latest(n: int) -> int:
-    """How many clicks the last point of the curve is about: nine full blocks and the one that has begun."""
+    """Number of clicks in the last point of the curve: nine full blocks and the open one."""
     return 9 * BLOCK + ((n - 1) % BLOCK + 1)
 
 

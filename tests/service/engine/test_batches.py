@@ -168,7 +168,7 @@ def test_a_refusal_of_the_learner_gives_the_numbers_of_all_steps_back(tmp_path: 
 
 
 def test_a_pause_has_changed_nothing(tmp_path: Path) -> None:
-    """What is written aside in a pause knows nothing of decisions that are not in the log."""
+    """Snapshots written during a pause contain no decisions that the log does not have."""
     engine = engine_with(tmp_path, ["rank"])
     learner = engine.learners.get(engine.models["rank"], None).learner
     before = learner.to_bytes()

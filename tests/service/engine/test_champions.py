@@ -61,7 +61,7 @@ def ask(body: dict[str, Any], rng: random.Random) -> dict[str, Any]:
 
 
 def answer(body: dict[str, Any], reply: dict[str, Any], rng: random.Random) -> dict[str, Any] | None:
-    """What comes back; None is silence."""
+    """Feedback to a reply; None for no feedback."""
     loop = body["loop"]
     if loop == "choose":
         if "default_reward" in body and rng.random() < 0.3:

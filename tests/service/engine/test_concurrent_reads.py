@@ -149,7 +149,7 @@ def observed(nursery: Nursery, folder: Path, seconds: float) -> tuple[list[Reade
 
 
 def enough(readers: list[Reader]) -> bool:
-    """Whether so much was seen that it shows something."""
+    """True if enough was read for the test to be meaningful."""
     lines = sum(len(lines) for reader in readers for log in reader.logs.values() for _, lines in log)
     versions = {seen["model_version"] for reader in readers for seen in reader.weights}
     return min(len(reader.stories) for reader in readers) > 0 and lines > 100 and len(versions) > 3

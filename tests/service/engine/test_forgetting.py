@@ -50,7 +50,7 @@ class Life:
             self.step(rng, i, without)
 
     def step(self, rng: random.Random, i: int, without: str | None) -> None:
-        """One round; the same numbers are drawn whoever is missing."""
+        """One round. The same random numbers are drawn whether or not a key is missing."""
         key = rng.choice([SECRET, "bob", "cy"])
         name, x, y, chance = rng.choice(list(MODELS)), rng.random(), rng.random(), rng.random()
         if key == without:

@@ -1,4 +1,4 @@
-"""What is kept in memory: keyed learners within a number and a size, unanswered decisions within a size."""
+"""Contents of memory: keyed learners within a number and a size, unanswered decisions within a size."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def asked(name: str, a: int, b: int) -> dict[str, Any]:
 
 
 def said(name: str, reply: dict[str, Any], a: int) -> dict[str, Any]:
-    """What may come back."""
+    """A possible feedback."""
     loop = MODELS[name]["loop"]
     if loop == "rank":
         return {"clicked": [reply["ranking"][a % 3]]}
@@ -130,7 +130,7 @@ class Play:
         assert _plain(answer) == _plain(expected), (answer, expected)
 
     def settle(self) -> None:
-        """The same of what was done in the batch that was open, as of then."""
+        """Finish the open batch as of its time."""
         now = self.clock.now
         for command, answer, then in self.done:
             self.clock.now = then
@@ -143,7 +143,7 @@ class Play:
 
 
 def _plain(answer: Any) -> Any:
-    """What does not depend on who answers."""
+    """The part of a reply that does not depend on the worker."""
     if isinstance(answer, list):
         return [_plain(each) for each in answer]
     if isinstance(answer, dict):
@@ -152,7 +152,7 @@ def _plain(answer: Any) -> Any:
 
 
 def decide(play: Play, worker: int, a: int, b: int) -> None:
-    """One request, or several in one command; the one alone gets them one by one."""
+    """One request, or several in one command; the reference engine gets them one by one."""
     name, replies = play.names[a % len(play.names)], dict[bool, list[Any]]()
     bodies = [asked(name, a, b) | ({"id": f"r{a % 5}"} if b % 4 == 0 else {})]
     bodies += [asked(name, a + more, b + more) for more in range(1, 1 + a % 6)] if b % 5 == 0 else []

@@ -89,7 +89,7 @@ def test_a_promotion_replays_and_is_returned_from(name: str, tmp_path: Path) -> 
 
 
 def reopened(world: World) -> Engine:
-    """What somebody else would make of the same folder: a copy, as a crash would leave it."""
+    """An engine on a copy of the folder, as after a crash."""
     assert isinstance(world.shelf, Path)
     aside = world.shelf.parent / "copy"
     shutil.rmtree(aside, ignore_errors=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.asgi import Caller
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.memory import MemoryStore
 from smidgen.service.engine.engine import Engine
 
@@ -90,7 +90,7 @@ def test_the_question_takes_few_bytes(name: str, count: int) -> None:
     engine.create("m", model(body))
     for _ in range(20):
         made = engine.decide("m", request(asked))["decision"]
-        engine.feedback(made, told(**heard))
+        engine.feedback(made, feedback_body(**heard))
     row = engine.store.decision(made)
     assert row is not None
     event = engine.store.event(row.shard, row.seq)

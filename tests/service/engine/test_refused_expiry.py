@@ -68,7 +68,7 @@ class House:
         return str(self.engine.decide("songs", asked)["decision"])
 
     def sweep(self) -> None:
-        """As the writer does, batch by batch."""
+        """Expire windows as the writer does, batch by batch."""
         for _ in range(20):
             engine = self.engine
             engine.begin()

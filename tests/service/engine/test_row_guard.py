@@ -1,4 +1,6 @@
-"""One wild row of features over HTTP: scaled down, counted, told; replays, snapshots and what-if agree bit for bit."""
+"""One row with huge features over HTTP: scaled down, counted, reported; replay, snapshots and what-if agree bit for
+bit.
+"""
 
 from __future__ import annotations
 

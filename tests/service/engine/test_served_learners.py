@@ -71,7 +71,7 @@ def _request(blueprint: Blueprint, rng: np.random.Generator) -> DecisionBody:
 
 
 def _reaction(blueprint: Blueprint, twin: Learner, answer: Any, ids: Any, number: int) -> FeedbackBody:
-    """What a user may say of an answer, now this, now that."""
+    """A possible feedback to an answer, varied by number."""
     offered = blueprint.loop.feedback_form(type(twin), answer, ids)
     if offered.options:
         said = offered.options[number % len(offered.options)].feedback

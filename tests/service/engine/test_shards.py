@@ -61,7 +61,7 @@ def body(name: str, key: str, rng: random.Random) -> dict[str, Any]:
 
 
 def reaction(name: str, rng: random.Random) -> dict[str, Any]:
-    """What may come back."""
+    """A possible feedback."""
     z = rng.random()
     return {
         "rank": {"better": ["b"] if z < 0.5 else ["a"]},
@@ -74,7 +74,7 @@ def reaction(name: str, rng: random.Random) -> dict[str, Any]:
 
 
 class Stream:
-    """What people do with models, key by key the same whatever the shards; or only those of one shard of four."""
+    """Traffic on models, equal for each key whatever the shards; or only that of one shard of four."""
 
     def __init__(self, engine: Engine, clock: Clock, shards: int, names: list[str], only: int | None = None) -> None:
         self.engine, self.clock, self.names, self.only = engine, clock, names, only
@@ -118,7 +118,7 @@ def sweep(engine: Engine) -> int:
 
 
 def plain(reply: dict[str, Any]) -> dict[str, Any]:
-    """What does not depend on the shards, nor on chance."""
+    """The part of a reply that depends neither on the shards nor on chance."""
     return {name: value for name, value in reply.items() if name not in ("decision", "model_version", "shard")}
 
 
@@ -212,7 +212,7 @@ OF = {shard: next(f"k{i}" for i in range(100) if shard_of(f"k{i}", 4) == shard) 
 
 
 class TestLife:
-    """What each call does to a model with four shards, over every store."""
+    """The effect of each call on a model with four shards, over every store."""
 
     @pytest.fixture
     def clock(self) -> Clock:

@@ -37,7 +37,7 @@ class Two:
         return Engine(SharedMemoryStore(self.exchange), clock=self.clock)
 
     def swept(self, engine: Engine) -> int:
-        """How many silences the engine learns now, as its writer has it do."""
+        """Number of windows that the engine expires now."""
         if not engine.has_expired():
             return 0
         engine.begin()

@@ -1,4 +1,4 @@
-"""What the keys of a shard share is a fold over the log: restarts, undoing, forgetting and copies lead to the same."""
+"""Shared state of a shard's keys is a fold of the log: restarts, undo, deletion and copies give the same."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Life:
         self.engine = self.open()
 
     def asked(self, name: str, key: str) -> dict[str, Any]:
-        """What an app sends."""
+        """A request of an app."""
         rng = self.rng
         x, y, age = rng.random(), rng.random(), rng.randint(18, 90)
         ids = [f"{name} of all", f"loved by {key}", str(rng.randint(0, 5))]
@@ -112,7 +112,7 @@ class Life:
         self.engine = self.open()
 
     def shared(self) -> dict[str, bytes]:
-        """What keys share, by model."""
+        """Shared state of keys, by model."""
         groups = {name: self.engine.learners.shared_state(self.engine.model(name)) for name in MODELS}
         return {name: group.to_bytes() for name, group in groups.items() if group is not None}
 
@@ -126,7 +126,7 @@ class Life:
         return found
 
     def from_the_log(self) -> tuple[dict[str, bytes], dict[tuple[str, str], bytes]]:
-        """The same, from nothing but the log."""
+        """States rebuilt from the log alone."""
         groups, learners = {}, {}
         with Inspection(self.folder) as seen:
             for name in MODELS:
@@ -139,7 +139,7 @@ class Life:
         return groups, learners
 
     def agrees(self) -> None:
-        """What is in memory, what is recovered and what the log alone leads to are the same bits."""
+        """States in memory, recovered states and states rebuilt from the log are the same bits."""
         live = self.shared(), self.learners()
         self.crash()
         assert (self.shared(), self.learners()) == live

@@ -172,7 +172,7 @@ class Contract(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """Nothing is written on the way out."""
+        """Stop without writing anything."""
         engine = self.call.app.state.service.engine
         engine.close = engine.store.close
         if engine.leases is not None:  # the dead renew nothing
@@ -320,7 +320,7 @@ class Contract(RuleBasedStateMachine):
             assert self.twin.post(f"/v1/models/{name}/examples", {"examples": [example]}).status_code == 200
 
     def _name(self, which: int) -> str:
-        """One of the models, or, now and then, one that nobody may have made."""
+        """A model's name, sometimes one that does not exist."""
         return NAMES[which % len(NAMES)] if which >= 95 else sorted(self.models)[which % len(self.models)]
 
     def _request(self, name: str, id: str | None, variant: int, key: int, *, chosen: bool) -> dict[str, Any]:
@@ -460,7 +460,7 @@ def _in_memory(call: Caller) -> dict[tuple[str, str | None], bytes]:
 
 
 def _from_disk(folder: Path) -> dict[tuple[str, str | None], bytes]:
-    """The same, as a service finds them when it starts."""
+    """States as a service reads them at its start."""
     engine = Engine(folder)
     try:
         return engine.run(lambda: _learners(engine))
@@ -507,6 +507,6 @@ class TestWithThreeLearnersInMemory(Three.TestCase):
 
 @pytest.mark.long
 class TestContractAtLength(Two.TestCase):
-    """The same, many times."""
+    """The state machine with more and longer histories."""
 
     settings = settings(SETTINGS, max_examples=100)

@@ -1,4 +1,4 @@
-"""What mutants have shown: faults that no other test would have noticed. `tests/mutants` puts each of them in."""
+"""Faults that only mutants revealed. `tests/mutants` injects each of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ASKED = {"id": "r", "candidates": [{"id": "x", "features": [1, 0]}, {"id": "y", 
 
 
 def reopened(engine: Engine, clock: Clock) -> Engine:
-    """The same folder or shelf, with nothing in memory."""
+    """An engine on the same folder or store with empty memory."""
     place: Any = engine.store.folder if hasattr(engine.store, "folder") else MemoryStore(engine.store.shelf)
     engine.store.close()
     return Engine(place, clock=clock)

@@ -11,7 +11,7 @@ Steps = list[tuple[str, int]]
 
 
 def slow(steps: Steps) -> list[frozenset[int]]:
-    """What is in effect after each version, worked out one by one; element 0 is the start."""
+    """Effective versions after each version, computed one by one; element 0 is the start."""
     effect = [frozenset[int]()]
     for version, (type, named) in enumerate(steps, 1):
         if type == "rolled_back":

@@ -68,7 +68,7 @@ class World:
         self.engine = self.open()
 
     def record(self, key: str) -> dict[str, Any]:
-        """What an app says of a person: some send numbers that others do not."""
+        """A record of a user; some users send numbers that others do not."""
         rng = self.rng
         found: dict[str, Any] = {"os": rng.choice(["ios", "web"]), "age": rng.randint(18, 90)}
         if key == SECRET:
@@ -122,7 +122,7 @@ class World:
         self.made.setdefault(name, []).append((key, reply["decision"], said))
 
     def step(self, *, undo: bool = True) -> None:
-        """One thing that happens."""
+        """One random step."""
         rng, chance = self.rng, self.rng.random() * (1.0 if undo else 0.9)
         name, others = rng.choice(self.names), PEOPLE[1 : 3 + len(self.made[self.names[0]]) // 8]
         key = SECRET if rng.random() < 0.3 else rng.choice(others)
@@ -150,14 +150,14 @@ class World:
             return  # nothing to take back, say
 
     def logs(self) -> dict[int, list[Told]]:
-        """What all logs say."""
+        """Contents of all logs."""
         return {
             shard: [msgspec.json.decode(line) for line in self.engine.events.all_lines(served)]
             for shard, served in self.engine.shards.items()
         }
 
     def found(self) -> list[str]:
-        """What is left of the person, and where."""
+        """Remaining traces of the user, with their places."""
         marks = [mark.encode() for mark in self.marks] + [id.encode() for id in self.ids]
         marks += [bytes.fromhex(id) for id in self.ids]
         kept = live.kept(self.folder)
@@ -176,7 +176,7 @@ def sound(folder: Path) -> None:
 
 
 def equal(world: World, left: LeftOut, shards: set[int]) -> None:
-    """What the logs say, and what they lead to, is what was left."""
+    """Logs and their folds equal those that were expected to remain."""
     after = world.logs()
     for shard in shards:
         served, (fold, said) = world.engine.shards[shard], left.of(shard)

@@ -22,7 +22,7 @@ LISTED = {"features": ["is A", "is B"]}
 
 
 def asked(key: str, rng: random.Random, *, listed: bool) -> dict[str, Any]:
-    """One user asks: two banners, in any order."""
+    """A request of one user: two banners in any order."""
     banners = ["A", "B"]
     rng.shuffle(banners)
     features = [{"features": COLUMNS[banner]} if listed else {} for banner in banners]
@@ -38,7 +38,7 @@ def people(seed: int) -> tuple[random.Random, list[str]]:
 
 
 def of_the_51st(body: dict[str, Any], feedback: str, seed: int) -> str:
-    """What the 51st user is offered after fifty who all prefer A."""
+    """Offer to the 51st user after fifty who all prefer A."""
     engine = Engine(MemoryStore(), clock=Clock())
     engine.create("banners", model({"loop": "choose", "keyed": True, **body}))
     rng, order = people(seed)

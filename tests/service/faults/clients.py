@@ -29,7 +29,7 @@ class Stubborn(Writer):
 
     @property
     def acknowledged(self) -> int:
-        """How many decisions and reactions it was told to be safe."""
+        """Number of decisions and feedback that were acknowledged."""
         return len(self.made) + len(self.learnt) + len(self.late)
 
     def work(self, url: str, *, until_idle: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of faults share: the shim, and a nursery whose services see their disk through it."""
+"""Fixtures of the fault tests: the shim, and services whose disk access goes through it."""
 
 from __future__ import annotations
 

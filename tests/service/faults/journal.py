@@ -13,7 +13,7 @@ _HEAD = struct.Struct("<IIIIq")  # `struct entry` of shim.c
 
 
 class Kind(IntEnum):
-    """What was done; the same numbers as ``enum kind`` of shim.c."""
+    """Kind of operation; the numbers of ``enum kind`` in shim.c."""
 
     WRITE = 1
     SYNC = 2
@@ -27,7 +27,7 @@ class Kind(IntEnum):
 
 
 class Change(NamedTuple):
-    """One line of the journal.
+    """A line of the journal.
 
     Attributes
     ----------

@@ -66,7 +66,7 @@ class Record:
 
 
 class Stubborn(threading.Thread):
-    """One who asks until he is answered: the same request, under the same id, wherever somebody listens."""
+    """A client that retries until it gets a reply: the same request with the same id, on any worker."""
 
     def __init__(self, seed: int, urls: Callable[[], list[str]], ended: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -243,7 +243,7 @@ class Mayhem:
         self.wire.tear()
 
     def cut(self) -> None:
-        """One machine cannot reach the database for a while, and neither side is told so; the other goes on."""
+        """Cut one machine off from the database for a while without notice to either side; the other continues."""
         self.wire.cut()
         time.sleep(self.rng.uniform(0.2, LEASE_S + 1.0))
         self.wire.mend()
@@ -283,7 +283,7 @@ class Mayhem:
             time.sleep(0.01)
 
     def acknowledged(self) -> int:
-        """How many reactions were."""
+        """Number of acknowledged feedback."""
         return sum(len(caller.record.reported) for caller in self.callers)
 
     # What must hold
@@ -335,7 +335,7 @@ class Mayhem:
         return made
 
     def _leases(self) -> list[tuple[str, int]]:
-        """Who owns what now."""
+        """Current owners of the shards."""
         with self._asking() as asking:
             return list(
                 asking.execute("SELECT owner, shard FROM leases WHERE until > extract(epoch FROM clock_timestamp())")

@@ -1,4 +1,4 @@
-"""What a disk may hold after the power has failed.
+"""Possible contents of a disk after a power failure.
 
 A disk keeps what was synced. Of what was written since, each write is there, is not there, or is there in some of its
 sectors of 512 bytes, in no particular order. A name (of a new file, a renamed one, a removed one) is sure only after
@@ -62,14 +62,14 @@ class File:
                 piece.state = "lost sight of"
 
     def now(self) -> bytes:
-        """What a process reads while the power is on."""
+        """Contents that a process reads while the power is on."""
         content = bytearray(self.sure)
         for piece in self.pieces:
             _apply(content, piece)
         return bytes(content)
 
     def after_loss(self, chance: Chance) -> bytes:
-        """What may be left."""
+        """Contents that may remain."""
         content = bytearray(self.sure)
         for piece in self.pieces:
             if piece.state == "sure":
@@ -95,7 +95,7 @@ class Naming(NamedTuple):
 
 
 class Chance:
-    """How unlucky one is: for each thing that is not sure, whether it is there, gone, or torn.
+    """Random outcome of each unsynced write: kept, lost, or torn.
 
     Parameters
     ----------
@@ -109,11 +109,11 @@ class Chance:
         self._torn = 0.0 if seed < 2 else self.rng.choice([0.0, 0.3, 1.0])
 
     def kept(self) -> bool:
-        """Whether it is there."""
+        """True if the write is kept."""
         return self.rng.random() < self._share
 
     def torn(self) -> bool:
-        """Whether a write is there in part only."""
+        """True if only part of the write is kept."""
         return self.rng.random() < self._torn
 
 

@@ -32,7 +32,7 @@ FIELDS = (
 
 
 class Action(IntEnum):
-    """What happens to the chosen operations; the same numbers as ``enum action`` of shim.c."""
+    """Effect on the chosen operations; the numbers of ``enum action`` in shim.c."""
 
     NOTHING = 0
     FAIL = 1
@@ -115,7 +115,7 @@ class Control:
         self.set(kinds=mask, files=files, nth=nth, times=times, error=error, part=part, seen=0, fired=0, action=action)
 
     def peace(self) -> None:
-        """Nothing goes wrong any more."""
+        """Stop injecting faults."""
         self.set(action=Action.NOTHING, delay_us=0, full=0)
 
     def close(self) -> None:

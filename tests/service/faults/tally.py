@@ -1,4 +1,4 @@
-"""What was tried, how often, and what was lost: counted while it happens, kept as JSON if somebody wants it."""
+"""Counts of what was tried and what was lost, kept as JSON on request."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_the_log_goes_wrong(case: tuple[Action, Kind, Files], torment: Torment) 
 
 @pytest.mark.parametrize("file", [Files.DATABASE, Files.HEADS, Files.SNAPSHOTS], ids=lambda file: file.name)
 def test_other_files_cost_nobody_his_answer(file: Files, torment: Torment) -> None:
-    """What is not the log is never waited for: all of its writes fail for a while, and no client notices."""
+    """Files other than the log are not waited for: all their writes fail for a while, and no client notices."""
     assert torment.fault(Action.FAIL, Kind.WRITE, file, nth=1, times=3) == 3
     assert torment.tally.rows["a write fails"]["refused"] == 0
 

@@ -18,7 +18,7 @@ FOLDERS, LIVES = int(os.environ.get("SMIDGEN_NEMESIS_FOLDERS", "60")), 20
 
 
 def strike(torment: Torment) -> None:
-    """One of all that can happen; those that are cheap come more often."""
+    """Inject one random fault; cheap ones are more frequent."""
     happens = [torment.kill] * 5 + [torment.pause, torment.clock, torment.full, torment.slow, torment.power]
     chosen = torment.rng.randrange(len(happens) + 2)
     if chosen < len(happens):

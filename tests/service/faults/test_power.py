@@ -60,7 +60,7 @@ def test_the_check_would_notice(
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 def test_a_disk_that_lies_about_its_syncs(seed: int, nursery: Nursery, tmp_path: Path, tally: Tally) -> None:
-    """What is left is a log without a fault, or the service says that it is not."""
+    """The remaining log is without a fault, or the service reports that it is not."""
     torment = Torment(nursery, tmp_path, seed, tally)
     for _ in range(3):
         torment.power(folders=6, lie=True)

@@ -59,7 +59,7 @@ def figures(call: Caller, name: str) -> Any:
 
 @pytest.mark.parametrize("end", ["retract", "forget", "retain"])
 def test_a_curve_is_that_of_the_log_whoever_looked_before(call: Caller, clock: Clock, end: str) -> None:
-    """What was looked at before something was taken back or erased is not remembered after it."""
+    """Cached curves are dropped when the past is undone or erased."""
     name = "keyed" if end == "forget" else "rank"
     made = played(call, name, 23)
     before = figures(call, name)

@@ -61,7 +61,7 @@ def exchange(live: Live, target: str, body: bytes, headers: list[str], *, whole:
 
 
 def answered_early(caller: socket.socket) -> bool:
-    """Whether anything is answered before all is sent; also lets the first piece arrive."""
+    """True if the server answers before the whole request is sent; also lets the first piece arrive."""
     caller.settimeout(0.1)
     try:
         return bool(caller.recv(1, socket.MSG_PEEK))
@@ -148,7 +148,7 @@ class TestTaking:
         host: bytes = b"localhost:8470",
         peer: str | None = None,
     ) -> tuple[int, bytes] | None:
-        """What the short way answers; None if it leaves the request to the ordinary one."""
+        """Reply of the fast path; None if it leaves the request to the normal path."""
         usual = [
             (b"host", host),
             (b"content-type", b"application/json"),
@@ -208,7 +208,7 @@ class TestTaking:
             assert (self.take(call, NOWHERE, b'{"clicked":["b"]}', bearer) or (403,))[0] == 403  # out of its scope
 
     def test_it_asks_the_matrix(self, tmp_path: Path) -> None:
-        """What a token does not cover is left to the ordinary way, which refuses it; nothing has happened then."""
+        """The normal path refuses what a token does not cover; nothing has happened then."""
         with Caller(tmp_path) as call:
             for name in ("m", "other"):
                 call.put(f"/v1/models/{name}", RANK)
@@ -251,7 +251,7 @@ class TestTaking:
 
 
 class TestStatements:
-    """How often the database is asked, which must not grow unseen."""
+    """Number of database queries, which must not grow unnoticed."""
 
     def statements(self, engine: Engine, commands: list[Any]) -> list[str]:
         seen: list[str] = []

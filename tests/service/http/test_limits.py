@@ -1,4 +1,4 @@
-"""One request costs no more than is told: in rows, in candidates, in classes, in numbers, in multiplications."""
+"""The cost of one request is limited: rows, candidates, classes, numbers, multiplications."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_nested_bodies_are_no_failure_of_ours(method: str, path: str, depths: tu
 
 
 def _without_body(path: str) -> bool:
-    """Whether a call passes over its body."""
+    """True if a call ignores its body."""
     return path.endswith((":revive", ":promote", ":retract", "/shown", "/activate", "/ubi"))
 
 

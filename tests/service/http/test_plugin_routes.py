@@ -21,7 +21,7 @@ from smidgen.service.http.rights import PUBLIC, Rule, grant_of
 
 
 async def count(request: Request) -> Response:
-    """How many models there are that the caller may see."""
+    """Number of models visible to the caller."""
     grant = grant_of(request)
     return reply({"models": len(grant.visible(grant.here.models())), "of": request.path_params.get("of")})
 

@@ -47,7 +47,7 @@ def connected(live: Live) -> socket.socket:
 
 
 def everything(caller: socket.socket) -> bytes:
-    """What comes until the other side closes."""
+    """Bytes until the other side closes."""
     content = b""
     try:
         while part := caller.recv(65536):
@@ -130,7 +130,7 @@ def test_trailers_are_not_headers(live: Live) -> None:
 
 
 def test_an_offer_to_upgrade_is_declined_and_the_body_kept(live: Live) -> None:
-    """As Java's client and curl --http2 send it."""
+    """Request as sent by Java's client and curl --http2."""
     body = b'{"nonsense": 1}'
     offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
     head = b"PUT /v1/models/a HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -176,7 +176,7 @@ def _until(true: Any) -> None:
 
 
 def _answered(caller: socket.socket) -> bool:
-    """Whether there is something to read, if only the end."""
+    """True if there is something to read, including the end."""
     look = select.poll()
     look.register(caller, select.POLLIN)
     return bool(look.poll(0))

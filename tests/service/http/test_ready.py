@@ -59,7 +59,7 @@ def test_a_commit_that_has_just_failed_is_not_forgotten_within_the_second(
 
 
 def test_a_probe_takes_as_much_as_a_decision_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    """One page more or less would fit on a disk that has no room for a decision."""
+    """One page more or less would fit on a disk that has no space for a decision."""
     with Caller(tmp_path) as call:
         store = call.app.state.service.engine.store
         wal = tmp_path / "smidgen.db-wal"

@@ -107,7 +107,7 @@ def test_a_table_sent_as_records_is_learnt_as_well_as_its_array(tmp_path: Path) 
 
 
 def _labelled(learner: Learner, row: Any, label: int) -> bool:
-    """Whether the learner was wrong in one round."""
+    """True if the learner was wrong in one round."""
     decision = learner.decide(row)
     learner.learn(decision, bool(decision.action == label))
     return bool(decision.action != label)

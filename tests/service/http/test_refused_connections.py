@@ -108,7 +108,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @contextlib.contextmanager
 def crowd(service: Service, count: int = 40) -> Iterator[list[socket.socket]]:
-    """As many connections as the service takes, which do nothing."""
+    """As many idle connections as the service accepts."""
     held = [service.connected() for _ in range(count)]
     try:
         until(lambda: statuses(service.exchange(POST + b"Content-Length: 0\r\n\r\n")) == [503])

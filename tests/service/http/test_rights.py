@@ -295,7 +295,7 @@ def test_settings_that_name_another_model_are_refused_alike(world: World, own: s
 
 
 def names_models(kind: Any) -> bool:
-    """Whether a body has a field, however deep, that takes the name of a model."""
+    """True if a body has a field, at any depth, that names a model."""
     pattern = next(meta.pattern for meta in get_args(Name)[1:])
     ahead, seen = [inspect.type_info(kind)], set[Any]()
     while ahead:
@@ -377,7 +377,7 @@ class TestImportedLogs:
 
 @pytest.mark.parametrize("kind", ["shadow_of", "challenger_of"])
 def test_a_partner_by_name_of_an_operator_gives_no_more_rights(world: World, kind: str) -> None:
-    """Who may see one of two models that belong together reaches the other in no way."""
+    """A token for one of two linked models cannot reach the other in any way."""
     body = {"loop": "choose", "feedback": "reward", kind: FOREIGN}
     assert world.call.put("/v1/models/rival", body, headers=world.admin).status_code == 201
     calls: list[tuple[str, str, Any]] = [

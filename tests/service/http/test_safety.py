@@ -210,7 +210,7 @@ class TestHeaders:
         assert call.get("/v1/models", headers={"host": "service.example"}).status_code == 401
 
     def test_a_form_of_another_page_cannot_write(self, call: Caller) -> None:
-        """What a browser sends across origins without asking first: these three content types."""
+        """Requests that a browser sends across origins without a preflight: three content types."""
         for media in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
             content = json.dumps(BODY).encode()
             answer = call("POST", "/v1/models/m/decisions", content=content, headers={"content-type": media})
@@ -279,7 +279,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 
 class TestWire:
-    """What only a real socket shows."""
+    """Behavior that only a real socket shows."""
 
     def test_half_a_request_changes_nothing_and_disturbs_nobody(self, live: Live) -> None:
         body = json.dumps(BODY).encode()
@@ -386,7 +386,7 @@ class TestWire:
 
 
 def in_flight(url: str, path: str, body: Any, count: int) -> list[tuple[int, Any]]:
-    """The same request (or one body each) on several connections at once."""
+    """Send a request (or one body each) on several connections at once."""
     replies: list[Any] = [None] * count
     start = threading.Barrier(count)
 

@@ -37,12 +37,12 @@ def token_of(postgres: str, *scopes: str, model: str | None = None) -> tuple[str
 
 
 def decided(worker: Caller) -> int:
-    """How many decisions there are, whoever asks."""
+    """Number of decisions, as seen by any worker."""
     return int(worker.app.state.service.reading.counts(1).decisions)
 
 
 def direct(worker: Caller, target: str, body: Any) -> int:
-    """What the short way answers with."""
+    """Status of the fast path."""
 
     async def ask() -> int:
         import asyncio

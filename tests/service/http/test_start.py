@@ -204,7 +204,7 @@ def test_a_second_service_is_refused_whatever_becomes_of_the_lock_file(fate: str
 
 
 def test_a_folder_that_cannot_be_locked_is_guarded_by_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on NFS, where only files have locks."""
+    """As on NFS, where only files can be locked."""
     flock = fcntl.flock
 
     def files_only(handle: int, kind: int) -> None:

@@ -112,7 +112,7 @@ def test_workers_whose_supervisor_is_killed_leave_the_port_at_once() -> None:
 
 
 def _free(port: int) -> bool:
-    """Whether a service can listen there."""
+    """True if a service can listen there."""
     try:
         with socket.create_server(("127.0.0.1", port)):
             return True

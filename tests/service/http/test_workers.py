@@ -376,7 +376,7 @@ def test_workers_that_start_leave_the_port_when_their_supervisor_is_killed(clust
 
 
 def _answers(port: int) -> bool:
-    """Whether somebody says there that it is alive."""
+    """True if a service answers the liveness probe there."""
     line = Line(f"http://127.0.0.1:{port}/")
     try:
         return line("GET", "/healthz").status == 200

@@ -37,7 +37,7 @@ def asked(call: Caller, name: str = "search") -> str:
 
 
 def event(query: str | None, object_id: Any = "B013UFPODY", action: str = "click") -> dict[str, Any]:
-    """As the published clients send it."""
+    """An event as the published clients send it."""
     return {
         "application": "primary-search",
         "action_name": action,

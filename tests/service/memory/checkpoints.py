@@ -10,7 +10,7 @@ from smidgen.service.log.checkpoint import CarriedDecision, Checkpoint, Checkpoi
 
 
 class MemoryCheckpointReader:
-    """What is asked about bases and lineage.
+    """Reads of checkpoints and lineage.
 
     Parameters
     ----------
@@ -25,19 +25,19 @@ class MemoryCheckpointReader:
         self._lock = lock
 
     def checkpoint(self, shard: int) -> Checkpoint | None:
-        """Where the log of a shard begins, if not with its first event."""
+        """Retention checkpoint of a shard's log, or None."""
         with self._lock:
             return self._tables.bases.get(shard)
 
     def checkpoint_state(self, shard: int, key: str | None) -> CheckpointState | None:
-        """What a learner had become at the base; None if it was not there yet."""
+        """State of a learner at the checkpoint; None if it did not exist yet."""
         with self._lock:
             floor = self._tables.floor(shard)
             found = [state for state in self._tables.base_states.get((shard, key), ()) if state.seq <= floor]
         return found[-1] if found else None
 
     def checkpoint_states(self, shard: int) -> Iterator[CheckpointState]:
-        """What all learners had become at the base, in the order of their keys."""
+        """States of all learners at the checkpoint, in the order of their keys."""
         with self._lock:
             keys = [key for where, key in self._tables.base_states if where == shard]
         for key in sorted(keys, key=lambda key: (key or "").encode()):
@@ -60,7 +60,7 @@ class MemoryCheckpointReader:
         return sorted(found)
 
     def counts_up_to(self, shard: int, seq: int) -> tuple[int, int]:
-        """How many decisions and late answers there were up to an event."""
+        """Number of decisions and late answers up to an event."""
         with self._lock:
             base, floor = self._tables.bases.get(shard), self._tables.floor(shard)
             events = self._tables.events.get(shard, ())[floor:seq]

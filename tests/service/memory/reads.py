@@ -286,6 +286,7 @@ def _pairs(tables: Tables, shard: int, *, after: int, limit: int) -> list[tuple[
         if shown is not None:
             head = (row.seq, row.agreed, *tables.shares[row.id])
             end = (shown.shown, shown.forwarded, shown.agreed, shown.feedback_seq, shown.measure)
+            end = (*end, tables.groups[shown.id][0] if shown.id in tables.groups else None)
             found.append((*head, shown.shard, shown.seq, shown.expires_at, *end))
     return found[:limit]
 
@@ -300,6 +301,18 @@ def _groups(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
         end = (shown.expires_at, shown.shown, shown.feedback_seq, shown.feedback_hash, shown.measure, shown.version)
         found.append(GroupRow(row.seq, unit, row.holdout, share or 0.0, *end))
     return found[:limit]
+
+
+def _answered_at(tables: Tables, shard: int, *, version: int) -> list[tuple[Any, ...]]:
+    rows = [row for _, _, row in _learnt(tables, shard, 0) if (row.version or 0) <= version]
+    events = {event.seq: event for event in tables.events[shard]}
+    return [(events[rows[-1].feedback_seq or 0].at,)] if rows else []
+
+
+def _settings(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
+    kinds = ("amended", "promoted", "rolled_back")
+    found = [each for each in tables.events[shard] if each.type in kinds and each.key is None]
+    return [(each.seq, each.type, each.at) for each in reversed(found)][:limit]
 
 
 def _agreement(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
@@ -329,5 +342,7 @@ _ANSWERS: dict[Question, Callable[..., list[tuple[Any, ...]]]] = {
     "pairs": _pairs,
     "groups": _groups,
     "agreement": _agreement,
+    "answered_at": _answered_at,
+    "settings": _settings,
     "open": _open,
 }

@@ -16,7 +16,7 @@ from smidgen.service.storage.transitions import copy_counts
 
 @dataclass
 class Exchange(CommittedTables):
-    """What all workers share.
+    """State shared by all workers.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Exchange(CommittedTables):
 
 
 class SharedMemoryStore(MemoryStore):
-    """One worker's view of an exchange."""
+    """One worker's view of the shared state."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange

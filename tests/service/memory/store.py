@@ -39,7 +39,7 @@ class MemoryStore(SingleWriter, MemoryCheckpointWriter):
 
     @property
     def in_batch(self) -> bool:
-        """Whether a batch is open."""
+        """True if a batch is open."""
         return self._changes is not None
 
     def begin(self) -> None:

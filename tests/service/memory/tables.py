@@ -65,5 +65,5 @@ class Tables:
         return base.seq if base is not None else 0
 
     def seen(self, shard: int, seq: int) -> bool:
-        """Whether an event lies above the base, or is kept although it does not."""
+        """True if an event is above the checkpoint, or is carried."""
         return seq > self.floor(shard) or any(kept.seq == seq for kept in self.carried.get(shard, ()))

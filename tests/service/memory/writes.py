@@ -17,7 +17,7 @@ from smidgen.service.storage.transitions import EventWriter, Fields, copy_counts
 
 @dataclass
 class CommittedTables:
-    """What outlives a store that is closed, or left behind as a crash would: all that was committed.
+    """Committed data, which survives closing and crashes.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class CommittedTables:
 
 
 class MemoryEventWriter(MemoryReader, EventWriter):
-    """How the verbs that write events write to tables.
+    """Writes of events to tables.
 
     Parameters
     ----------
@@ -103,13 +103,13 @@ class MemoryEventWriter(MemoryReader, EventWriter):
     # Reading, as the writer needs it
 
     def counts(self, shard: int) -> Counts | None:
-        """How far a shard is, the open batch included: the same object as long as the store is open."""
+        """Counts of a shard, including the open batch: the same object while the store is open."""
         if shard not in self._live and (kept := super().counts(shard)) is not None:
             self._live[shard] = kept
         return self._live.get(shard)
 
     def _is_new_key(self, shard: int, key: str) -> bool:
-        """Whether nothing has been said of a key."""
+        """True if the key has no events."""
         above = self._tables.events[shard][self._tables.floor(shard) :]
         return all(event.key != key for event in above) and self.checkpoint_state(shard, key) is None
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -21,6 +22,7 @@ from smidgen.service.engine.description import quality
 from smidgen.service.errors import Impossible
 from smidgen.service.monitoring import breakdown, checks_learning
 from smidgen.service.monitoring.breakdown import by_candidate, by_segment, names_of
+from smidgen.service.monitoring.groups import estimate
 from smidgen.service.schemas import CandidatesReply, SegmentsReply
 
 
@@ -229,3 +231,24 @@ def test_the_holdout_is_counted_over_http(call: Caller) -> None:
     assert call.get("/v1/models/m").json()["quality"]["of"] == 0
     assert call.get("/v1/models/m?holdout=true").json()["quality"]["of"] == 3
     assert call.get("/v1/models/m/candidates?holdout=yes").status_code == 400
+
+
+def misses(worlds: int, values: int, each: int) -> float:
+    """The share of worlds in which the interval of some segment misses at some look; all segments are equal."""
+    missed = 0
+    for world in range(worlds):
+        rng = np.random.default_rng(world)
+        rewards = (rng.random((values, each)) < 0.3).astype(float)
+        looks = np.unique(np.geomspace(10, each, 12).astype(int)).tolist()
+        ends = [estimate(row[:n].tolist(), (0.0, 1.0)) for row in rewards for n in looks]
+        missed += sum((end.low or 0.0) > 0.3 or (end.high or 1.0) < 0.3 for end in ends) > 0
+    return missed / worlds
+
+
+def test_segments_with_many_values_miss_no_more_often_than_their_note_says() -> None:
+    assert misses(worlds=10, values=8, each=150) <= 0.4  # of 8 intervals, .4 miss on average
+
+
+@pytest.mark.long
+def test_segments_with_many_values_at_length() -> None:
+    assert misses(worlds=100, values=40, each=400) <= 0.87  # 1 − .95⁴⁰, were they independent and exact

@@ -14,6 +14,9 @@ from service.bodies import feedback_body, request
 from service.engine.test_champions import World, twin
 from service.memory import CommittedTables
 from smidgen.errors import SmidgenError
+from smidgen.evaluate.confidence import lower_ends
+from smidgen.evaluate.lift import Split, predictions
+from smidgen.service.monitoring import covariates
 from smidgen.service.monitoring.compare import _by_arms, _by_weights, _Row, _Scale, compare_arms
 from smidgen.service.schemas import AmendBody, CompareReply
 
@@ -183,7 +186,61 @@ def test_over_http(tmp_path: Path) -> None:
         assert (found["champion"], found["challenger"], found["verdict"]) == ("banner", "rival", "not yet")
         assert found["difference"].keys() == {"value", "low", "high", "effective", "n", "enough"}
         shown = call.get("/v1/models/rival").json()
-        assert shown["challenger_of"] == {"model": "banner", "share": 0.5}
+        assert shown["challenger_of"] == {"model": "banner", "share": 0.5, "by": None}
         assert call.put("/v1/models/rival", body).status_code == 200
         refused = call.post("/v1/models/rival/decisions", {"candidates": [{"id": "a"}]})
         assert (refused.status_code, refused.json()["error"]["code"]) == (409, "conflict")
+
+
+def test_what_the_champion_expects_makes_the_interval_narrower(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rewards that depend on the context: the scores explain them, and the interval of the difference is narrower."""
+    body = {"loop": "choose", "feedback": "reward", "explore": 0.2}
+    world = World(body, CommittedTables(), challenger=body | {"challenger_of": {"model": "champion", "share": 0.5}})
+    for _ in range(500):
+        world.clock.now += 1.0
+        day = world.rng.choice(["good", "bad"])
+        offered = {"candidates": [{"id": "a"}, {"id": "b"}], "context": {"day": day}}
+        reply = world.engine.decide("champion", request(offered))
+        won = world.rng.random() < (0.9 if day == "good" else 0.1)
+        world.engine.feedback(reply["decision"], feedback_body(reward=float(won)))
+    adjusted = look(world).difference
+    monkeypatch.setattr(covariates, "MOST", 0)
+    plain = look(world).difference
+    assert adjusted.n == plain.n == 500
+    assert adjusted.low < 0.0 < adjusted.high
+    assert adjusted.high - adjusted.low < 0.75 * (plain.high - plain.low)
+
+
+def test_units_are_the_observations_of_a_sticky_challenger() -> None:
+    of = {"challenger_of": {"model": "champion", "share": 0.5, "by": "unit"}}
+    world = World(RANDOM, CommittedTables(), challenger=CLEVER | of)
+    for i in range(900):
+        world.clock.now += 1.0
+        offered = [{"id": each, "features": [float(each == other) for other in "abc"]} for each in "abc"]
+        reply = world.engine.decide("champion", request({"candidates": offered, "unit": f"u{i % 150}"}))
+        won = world.rng.random() < (0.8 if reply["choice"] == "b" else 0.1)
+        world.engine.feedback(reply["decision"], feedback_body(reward=float(won)))
+    found = look(world)
+    assert found.verdict == "better"
+    assert found.difference.n == 900
+    assert found.difference.effective <= 150
+    world.engine.amend("challenger", AmendBody(share=0.3))  # then the probabilities of the split are not known
+    assert look(world).difference.effective > 150
+
+
+@pytest.mark.long
+def test_a_verdict_takes_fewer_decisions_with_covariates() -> None:
+    """Against two means at half of the error each: R² = .5 and no covariates that help."""
+    for explained, most in ((True, 0.65), (False, 1.02)):
+        needed: dict[str, list[int]] = {"plain": [], "adjusted": []}
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            z, arm = rng.normal(size=(12_000, 3)), (rng.random(12_000) < 0.5).astype(float)
+            noise = rng.normal(size=12_000) * (0.16 if explained else 0.226)
+            y = np.clip(0.5 + (0.16 * z[:, 0] if explained else 0.0) + noise + 0.04 * (arm - 0.5), 0.0, 1.0)
+            looks = np.unique(np.geomspace(100, 12_000, 60).astype(int)).tolist()
+            for name, x in (("plain", None), ("adjusted", z)):
+                split = Split(y, arm, np.full(12_000, 0.5), *predictions(y, arm, x))
+                over = np.flatnonzero(lower_ends(split, 0.025, looks) > 0.0)
+                needed[name].append(looks[over[0]] if len(over) else 12_000)
+        assert np.mean(needed["adjusted"]) <= most * np.mean(needed["plain"])

@@ -359,7 +359,7 @@ def test_a_drift_alarm() -> None:
 
 
 def test_a_fall_in_quick_batches_is_seen() -> None:
-    """Nobody looked while 350 answers came, and the latest 500 are all from after the fall."""
+    """Between two judgements 350 answers arrive, and the latest 500 are all from after the fall."""
     world = World(REWARD, items, partial(_falling, after=300)).play(300)
     assert world.found("drift") is None
     found = world.play(400).found("drift")
@@ -395,7 +395,7 @@ def test_a_burst_of_expired_is_no_drift() -> None:
 
 
 def test_an_outage_is_no_drift() -> None:
-    """Nobody could report while the service was away; 90 decisions were open."""
+    """No feedback could arrive during the outage; 90 decisions were open."""
     world = World(SILENT, items, lambda a, r, g, n: None if 510 <= n < 600 else _clicking(a, r, g, n)).play(600)
     assert world.wait(3600.0).sweep().found("drift") is None
     assert world.play(150).wait(101.0).sweep().found("drift") is None

@@ -23,7 +23,10 @@ KEYS = {"code", "severity", "message", "hint", "figures"}
 
 
 def choose_world(call: Caller, rounds: int = 40, seed: int = 3) -> tuple[int, int]:
-    """As apps do it: a click says that the shown one was right, silence says nothing; how many clicks, and of what."""
+    """Feedback as apps send it: a click marks the shown item as right, no click sends nothing.
+
+    Returns the numbers of both.
+    """
     rng, clicks, shown = random.Random(seed), 0, set()
     assert call.put("/v1/models/banner", {"loop": "choose", "feedback": "better"}).status_code == 201
     for _ in range(rounds):

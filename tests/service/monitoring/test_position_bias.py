@@ -1,4 +1,4 @@
-"""What a rank model perturbs and what that costs; how far people look, or why nobody knows."""
+"""Perturbation of a rank model and its cost; position bias, or why it is unknown."""
 
 from __future__ import annotations
 

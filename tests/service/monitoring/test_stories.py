@@ -13,7 +13,7 @@ ITEMS = {"candidates": [{"id": "a"}, {"id": "b"}]}
 
 
 def outcome(call: Caller, id: str) -> str:
-    """What the story says of the answer; after it only the weights speak."""
+    """The story's statement on the answer; after it only the weights follow."""
     lines = [line["text"] for line in call.get(f"/ui/decisions/{id}/story.json").json()["lines"]]
     return next(text for text in reversed(lines) if not text.startswith("By the weights"))
 

@@ -422,7 +422,7 @@ class TestClicks:
     BY_PLACE = "clicks per page (by place)"
 
     def orders(self, folder: Path, learner: smidgen.Learner) -> list[Any]:
-        """What a learner would have shown that learns along."""
+        """Rankings of a learner that learns along the log."""
         out = []
         with Inspection(folder) as seen:
             recording = StoreSource(seen, seen.model("m"))

@@ -1,4 +1,4 @@
-"""What if: against naive computations, and against worlds whose truth is known."""
+"""What-if compared with naive computations, and with worlds whose truth is known."""
 
 from __future__ import annotations
 

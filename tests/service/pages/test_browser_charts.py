@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from service.browser import Visit, served, window
@@ -157,4 +158,57 @@ def test_a_chart_fits_the_window_when_that_changes(visit: Visit) -> None:
             " return c.querySelector('svg').viewBox.baseVal.width === c.clientWidth; }"
         )
     assert page.locator("#curve svg").count() == 1
+    visit.leave()
+
+
+def test_worth_candidates_time_and_a_large_chart(visit: Visit) -> None:
+    """The page of a model begins with health and worth; its curve has times, marks and a range, and can be enlarged."""
+    with httpx.Client(base_url=visit.address, timeout=60) as app:
+        held = {"loop": "choose", "feedback": "reward", "holdout": {"share": 0.5, "policy": "first", "salt": "s"}}
+        app.put("/v1/models/held", json=held).raise_for_status()
+        for i in range(90):
+            asked = {"candidates": [{"id": "a"}, {"id": f"{'long' * 12}-b"}], "unit": f"u{i}"}
+            made = app.post("/v1/models/held/decisions", json=asked).json()
+            heard = {"reward": float(made["choice"] != "a")}
+            app.post(f"/v1/decisions/{made['decision']}/feedback", json=heard).raise_for_status()
+        app.patch("/v1/models/held", json={"explore": 0.2}).raise_for_status()
+    page = visit.go("/#model=held")
+    page.locator("#candidates tbody tr").nth(1).wait_for()
+    order = page.evaluate("() => [...document.querySelectorAll('main h2')].map((each) => each.textContent)")
+    assert order[:3] == ["Health", "What it is worth", "Candidates"]
+    assert order[-1] == "Regret bound"
+    assert page.locator("#worth-verdict").inner_text() == "better than the holdout"
+    assert page.locator("#candidates tbody th").first.inner_text() == "longlonglonglonglo…onglonglonglong-b"
+    page.locator(".recent button").first.click()
+    page.locator("#question h3", has_text="Best answers").wait_for()
+    assert page.locator("#question details").count() == 1
+    page.keyboard.press("Escape")
+    page.get_by_label("Range of time").select_option("3600")
+    page.wait_for_function("() => Number(document.querySelector('#curve')?.dataset.points) >= 3")
+    page.get_by_role("button", name="Enlarge Mean reward").click()
+    assert page.locator("#curve").bounding_box()["height"] > 400
+    page.keyboard.press("Escape")
+    assert page.locator("#curve").bounding_box()["height"] < 400
+    times = {"kind": "lines", "x": {"time": True}, "y": {}, "at": [1.79e12 + 36e5 * i for i in range(30)]}
+    marks = [{"at": 1.79e12 + 9e6, "text": "changed explore"}, {"at": 0, "text": "outside"}]
+    values = [{"values": [float(i) for i in range(30)], "colour": "accent"}]
+    page.evaluate(DRAW, [times | {"lines": values, "events": marks}, 500, 200])
+    assert page.locator("#own .event").count() == 1
+    assert len(page.locator("#own .tick-x").all_text_contents()) in (3, 4, 5)
+    assert page.evaluate(CROWDED) == []
+    visit.leave()
+
+
+def test_hundreds_of_models_are_a_table(visit: Visit) -> None:
+    with httpx.Client(base_url=visit.address, timeout=60) as app:
+        for i in range(14):
+            app.put(f"/v1/models/t{i:02d}", json={"loop": "choose"}).raise_for_status()
+    page = visit.go("/")
+    page.locator(".list tbody tr").nth(13).wait_for()
+    page.locator(".list").get_by_role("button", name="Model").click()
+    page.locator(".list th[aria-sort=ascending]").wait_for()
+    assert page.evaluate("() => location.hash") == "#sort=name"
+    page.get_by_role("button", name="Cards").click()
+    page.locator(".models a").first.wait_for()
+    assert page.locator(".list tbody tr").count() == 0
     visit.leave()

@@ -66,12 +66,12 @@ def visit(light: Any, address: str) -> Visit:
 
 
 def names(page: Any) -> list[str]:
-    found: list[str] = page.locator(".models .name").all_text_contents()
+    found: list[str] = page.locator(".name").evaluate_all("all => all.map((each) => each.title)")
     return found
 
 
 def first(page: Any, name: str) -> None:
-    page.wait_for_function("n => document.querySelector('.models .name')?.textContent === n", arg=name)
+    page.wait_for_function("n => document.querySelector('.name')?.title === n", arg=name)
 
 
 def test_the_list_is_sorted_and_filtered(visit: Visit) -> None:
@@ -81,22 +81,22 @@ def test_the_list_is_sorted_and_filtered(visit: Visit) -> None:
     first(page, LONG)
     assert names(page)[2:5] == ["m000", "m001", "m002"]
     page.get_by_label("Sort models by").select_option("decisions")
-    page.wait_for_function("() => document.querySelectorAll('.models .name')[4]?.textContent === 'm001'")
+    page.wait_for_function("() => document.querySelectorAll('.name')[4]?.title === 'm001'")
     page.get_by_label("Filter models by loop").select_option("filter")
     first(page, "m000")
     assert names(page) == [f"m{i:03d}" for i in range(0, 24, 4)]
     page.get_by_text("6 of 28").wait_for()
     page.get_by_label("Filter models by name").fill("m02")
-    page.wait_for_function("() => document.querySelectorAll('.models .name').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('.name').length === 1")
     assert names(page) == ["m020"]
     assert page.evaluate("() => location.hash") == "#q=m02&loop=filter&sort=decisions"
     page.reload()  # the address keeps it
-    page.wait_for_function("() => document.querySelectorAll('.models .name').length === 1")
+    page.wait_for_function("() => document.querySelectorAll('.name').length === 1")
     assert page.get_by_label("Filter models by loop").input_value() == "filter"
     page.get_by_label("Filter models by name").fill("nothing like it")
     page.get_by_text("No model matches the filters.").wait_for()
     page.get_by_role("button", name="Clear the filters").click()
-    page.wait_for_function("() => document.querySelectorAll('.models .name').length === 28")
+    page.wait_for_function("() => document.querySelectorAll('.name').length === 28")
     visit.leave()
 
 
@@ -122,7 +122,7 @@ def test_nothing_is_wider_than_a_phone(scheme: str, browser: Any, address: str) 
     context = window(browser, viewport={"width": 390, "height": 844}, color_scheme=scheme)
     visit = Visit(context, address)
     page = visit.go("/")
-    page.locator(".models a").first.wait_for()
+    page.locator("main .name").first.wait_for()
     assert page.evaluate(WIDE) == []
     page.get_by_role("button", name="New model").click()
     page.get_by_text("More settings").click()

@@ -26,7 +26,7 @@ NAMED = [name for name in crash_points.POINTS if name != "migration"]
 
 
 def torment(nursery: Nursery, folder: Path, points: list[str], seed: int) -> None:
-    """One service after the other on the same folder, killed at each of the points ('' is: at any time)."""
+    """Services one after another on the same folder, killed at each of the points ('' is: at any time)."""
     rng, data = random.Random(seed), folder / "data"
     engine_with(data, list(NAMES)).store.close()
     writers = [Writer(number, seed) for number in range(3)]

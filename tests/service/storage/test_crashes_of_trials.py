@@ -81,7 +81,7 @@ class App:
 
 
 def check(data: Path, aside: Path, app: App) -> int:
-    """What the crash left leads to what an uninterrupted run would have, and holds each thing once."""
+    """The folder after a crash gives the result of an uninterrupted run, and holds each thing once."""
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(data, aside)
     engine = Engine(aside, synchronous="OFF")

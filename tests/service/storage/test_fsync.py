@@ -52,7 +52,7 @@ pytestmark = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 
 @dataclass
 class Traced:
-    """What the system calls say about each decision and each acknowledged feedback.
+    """System calls for each decision and each acknowledged feedback.
 
     Attributes
     ----------

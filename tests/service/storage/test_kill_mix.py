@@ -86,7 +86,7 @@ def test_every_call_that_writes_is_in_the_mix() -> None:
 
 
 def state(folder: Path, case: EndpointCase, stage: dict[str, Any]) -> tuple[bool, Weights]:
-    """Whether the case is done, and the weights, which are what the log leads to; on a copy of the folder."""
+    """Whether the case is done, and the weights rebuilt from the log, on a copy of the folder."""
     copy = folder.with_name("copy")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)

@@ -46,7 +46,7 @@ _STEPS = st.one_of(
 
 
 def _do(store: Store, shards: list[int], step: Step, made: dict[tuple[int, Any], int]) -> Any:
-    """One command; what it says."""
+    """Result of one command."""
     kind, *rest = step
     if kind == "tidy":
         return store.purge(rest[0])

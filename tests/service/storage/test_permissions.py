@@ -1,4 +1,4 @@
-"""Who may read a data folder: its owner, and nobody else, whatever the umask says."""
+"""Permissions of a data folder: only its owner may read it, whatever the umask."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_a_store_is_sound_when_retention_has_passed_a_state(postgres: str) -> No
 
 
 class TestTrips:
-    """How often a command waits for the database."""
+    """Number of round trips of a command to the database."""
 
     def test_a_decision_waits_twice_and_feedback_three_times(self, store: PostgresStore) -> None:
         import random

@@ -1,4 +1,4 @@
-"""What others wrote is fetched with the lock: the same as if it were asked for, and without waiting once more."""
+"""Events of other workers arrive with the lock, equal to those from a query, without another round trip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a store, its log, its snapshots and its commands meet what should not be there."""
+"""Damaged or foreign data in a store, its log, its snapshots and its commands."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ class TestStill:
 
     @pytest.fixture
     def killed(self, folder: Path) -> Path:
-        """As a kill leaves it: part of the log is in the write-ahead file, and no shared memory."""
+        """A folder after a kill: part of the log is in the write-ahead file, and no shared memory."""
         engine = Engine(folder)
         play(engine, ["rank"], 5, seed=2)
         copy = Path(shutil.copytree(folder, folder.parent / "killed", ignore=shutil.ignore_patterns("*-shm", "lock")))

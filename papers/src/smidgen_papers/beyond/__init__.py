@@ -4,6 +4,7 @@ from importlib import import_module
 
 for _module in (
     "paper",
+    "change",
     "clicks",
     "clicks_claims",
     "clicks_curve",
@@ -12,7 +13,10 @@ for _module in (
     "filters",
     "knobs",
     "labels",
+    "one_number",
+    "peeking",
     "rewards",
     "rewards_claims",
+    "weak_context",
 ):
     import_module(f"{__name__}.{_module}")

@@ -69,13 +69,13 @@ def world(place: Place, *, name: str, source: str, rounds: int, seed: int) -> Ar
     rng = np.random.default_rng([seed, 5])
     if name == "movies":
         X, rewards = _movies(place, rounds, rng)
-        return _arrays(X, rewards)
+        return as_arrays(X, rewards)
     if name == "clicks":
         X, rewards = _clicks(place, rounds, rng)
-        return _arrays(X, rewards)
+        return as_arrays(X, rewards)
     features, labels = _labelled(place, name, rounds, seed, rng)
     K = WORLDS[name].actions
-    return _arrays(_blocks(features, K), np.eye(K)[labels], features)
+    return as_arrays(_blocks(features, K), np.eye(K)[labels], features)
 
 
 def matrix(arrays: Arrays, name: str = "X") -> Any:
@@ -84,7 +84,8 @@ def matrix(arrays: Arrays, name: str = "X") -> Any:
     return sparse.csr_matrix(parts, shape=(len(parts[2]) - 1, int(arrays[f"{name}_dim"])))
 
 
-def _arrays(X: Any, rewards: FloatArray, contexts: Any = None) -> Arrays:
+def as_arrays(X: Any, rewards: FloatArray, contexts: Any = None) -> Arrays:
+    """A world as arrays: sparse rows of candidates, rewards, contexts."""
     found: dict[str, Any] = {"rewards": rewards}
     for name, given in (("X", X), ("C", contexts if contexts is not None else X[:0])):
         csr = sparse.csr_matrix(given, dtype=np.float64)

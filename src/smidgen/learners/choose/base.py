@@ -27,6 +27,7 @@ from smidgen.learners.log_batch import (
     Outcomes,
     make_outcomes,
 )
+from smidgen.learners.pacing import Budget, Pacer, Quote
 from smidgen.randomness import COIN, DIRECTION, stream_key
 from smidgen.state.sqrt_ridge import (
     FULL,
@@ -45,8 +46,8 @@ Mask = NDArray[np.bool_]
 UCB, GAPS, SAMPLES = 0, 1, 2
 #: Where things stand in a learner's array of numbers: the rounds learnt, then its settings.
 ROUNDS, RULE, WIDTH, GAMMA, FLOOR, MIN_SHARE, DRAWS, RIDGE, KEEP, COUNT, NUMBERS = range(11)
-#: In place of an action: the least shares add up to more than 1. (−1: a number is not finite.)
-TOO_MUCH = -2
+#: In place of an action: a number is not finite; the least shares add up to more than 1.
+NOT_FINITE, TOO_MUCH = -1, -2
 #: The action, the greedy one, and the probability of the action.
 Settled: TypeAlias = tuple[int, int, float]
 #: What is played: the rows of all candidates; how many rows lie between one round and the next (0: the same again);
@@ -184,6 +185,8 @@ def _masks(available: Any, T: int, K: int) -> NDArray[np.bool_]:
 #: Columns in use up to which A is kept in full where that is left to the learner.
 LARGE = 256
 _NO_SCORES: FloatArray = np.empty(0)
+#: In the place of prices and shares: there is no budget.
+_FREE = (_NO_SCORES, _NO_SCORES)
 _NO_MARKS: Slots = np.empty(0, np.int32)
 _Ridge: TypeAlias = SqrtRidge | ColumnRidge
 
@@ -222,6 +225,7 @@ class RewardLearner(BatchLearner):
         draw: bool = True,
         samples: int = 0,
         fixed: tuple[str, ...] = (),
+        budget: Budget | None = None,
     ) -> None:
         self.dim = checks.dimension(dim)
         ridge = checks.number("ridge", ridge, "give a number > 0, e.g. ridge=1.0", above=0.0)
@@ -235,7 +239,14 @@ class RewardLearner(BatchLearner):
         settings = {"dim": self.dim, "ridge": ridge, **params, "covariance": covariance, "forgetting": keep}
         for name in fixed:  # no arguments of its constructor
             del settings[name]
-        super().__init__(params={**settings, "floor": floor, "min_share": min_share}, seed=seed)
+        settings |= {"floor": floor, "min_share": min_share}
+        if budget is not None:
+            if not isinstance(budget, Budget):
+                raise InvalidArgument(f"budget is {checks.shown(budget)}", 'give smidgen.Budget({"usd": 0.001})')
+            settings["budget"] = budget
+        super().__init__(params=settings, seed=seed)
+        self._pacer = None if budget is None else Pacer(budget.limits, self.dim)
+        self._quote: Quote | None = None  # of the decision that is being made
         self._numbers = pack(
             rule,
             width=width,
@@ -291,6 +302,8 @@ class RewardLearner(BatchLearner):
         >>> learner.run(np.eye(2), np.tile([0.2, 0.8], (100, 1))).actions[-3:]
         array([1, 1, 1])
         """
+        if self._pacer is not None:
+            raise InvalidArgument("run takes no costs, and this learner has a budget", "call decide and learn instead")
         played = as_played(items, rewards, available, self.dim)
         table, first = played[3], self._decided + 1
         T = len(table)
@@ -341,6 +354,8 @@ class RewardLearner(BatchLearner):
         rows, mask = candidates(context, self.dim)
         K, (idx, val, starts), ridge = rows.shape[0], rows.offer or candidate_arrays(rows), self._ridge
         scores, widths, p = np.empty(K), np.empty(K), np.empty(K)
+        if self._pacer is not None:
+            return self._decide_priced(context, number, rows, mask, (scores, widths, p))
         if self._alone and type(ridge) is SqrtRidge:  # the usual case, without another call
             R, slots, numbers, keys = ridge.R, ridge.slots, self._numbers, self._keys
             settled = choose.decide_root(R, slots, idx, val, starts, 0, mask, numbers, keys, number, scores, widths, p)
@@ -363,16 +378,88 @@ class RewardLearner(BatchLearner):
             widths=widths,
         )
 
+    def _decide_priced(self, context: Any, number: int, rows: Rows, mask: Mask, out: Estimates) -> Decision:
+        """The decision under the prices of a budget."""
+        (action, greedy, propensity), quoted, prices = self._settle_priced(context, number, rows, mask, out)
+        if action < 0:
+            refuse(action)
+        return Decision(
+            kind=self._kind,
+            settings=self._settings,
+            number=number,
+            action=action,
+            greedy=greedy,
+            context=context,
+            explored=action != greedy,
+            propensity=propensity,
+            propensities=out[2],
+            scores=out[0],
+            widths=out[1],
+            price=prices,
+            costs=quoted.costs,
+        )
+
+    def _settle_priced(
+        self, context: Any, number: int, rows: Rows, mask: Mask, out: Estimates
+    ) -> tuple[Settled, Quote, dict[str, float]]:
+        """Estimates as ever, then the choice with prices."""
+        pacer = self._pacer
+        assert pacer is not None  # noqa: S101 - the caller has checked it
+        self._quote = quoted = pacer.quote(rows, mask, getattr(context, "costs", None))
+        try:
+            settled = self._choose(rows, mask, number, out)
+        finally:
+            self._quote = None
+        if not self._samples and settled[0] != NOT_FINITE:
+            pricing = quoted.penalty, quoted.shares
+            settled = choose.choose_priced(mask, self._numbers, self._keys, number, *out, pricing)
+        return settled, quoted, pacer.prices
+
+    def learn(self, decision: Decision, feedback: Any, *, costs: Mapping[str, float] | None = None) -> None:
+        """Take one step from the feedback on a decision: after any delay, in any order, once per decision.
+
+        Parameters
+        ----------
+        decision, feedback
+            What `decide` returned, and the reward.
+        costs
+            Under a budget: what the decision really cost, by currency, e.g. ``{"usd": 0.0012}``.
+        """
+        told = None if costs is None else self._check_costs(costs)
+        super().learn(decision, feedback)
+        if told is not None:
+            self._learn_costs(decision, told)
+
+    def learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
+        """Take what a decision has cost, before or after its reward, or without one; once per decision.
+
+        It replaces what `decide` paid for it, and the estimates of costs learn from it.
+        """
+        told = self._check_costs(costs)
+        if not isinstance(decision, Decision) or decision.kind != self._kind or decision.settings != self._settings:
+            self._refuse_foreign(decision)
+        self._learn_costs(decision, told)
+
+    def _check_costs(self, costs: Any) -> dict[str, float]:
+        if self._pacer is None:
+            raise InvalidFeedback("costs are given and the learner has no budget", "make it with budget=Budget({…})")
+        return self._pacer.check(costs)
+
+    def _learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
+        if self._pacer is not None:
+            self._pacer.report(candidates(decision.context, self.dim)[0], decision, costs)
+
     def _choose(self, given: Rows, mask: Mask, number: int, out: Estimates) -> Settled:
         """The action, the greedy one and the action's propensity."""
         rows, ridge, numbers, keys = candidate_arrays(given), self._ridge, self._numbers, self._keys
+        pricing = _FREE if self._quote is None else (self._quote.penalty, self._quote.shares)
         if isinstance(ridge, SqrtRidge):
             R, slots = ridge.R, ridge.slots
             if self._samples:
-                return choose.sample_root(R, slots, ridge.used, *rows, 0, mask, numbers, keys, number, *out)
+                return choose.sample_root(R, slots, ridge.used, *rows, 0, mask, numbers, keys, number, *out, pricing)
             return choose.decide_root(R, slots, *rows, 0, mask, numbers, keys, number, *out)
         if self._samples:
-            return choose.sample_columns(ridge.D, self._marks, *rows, 0, mask, numbers, keys, number, *out)
+            return choose.sample_columns(ridge.D, self._marks, *rows, 0, mask, numbers, keys, number, *out, pricing)
         return choose.decide_columns(ridge.D, *rows, 0, mask, numbers, keys, number, *out)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
@@ -420,7 +507,7 @@ class RewardLearner(BatchLearner):
 
     def _takes(self, batch: LogBatch) -> BatchArrays | None:
         fades = isinstance(self._ridge, SqrtRidge) and self._ridge.keep < 1.0
-        return None if fades or batch.labels or bool in batch.told else super()._takes(batch)
+        return None if fades or self._pacer is not None or batch.labels or bool in batch.told else super()._takes(batch)
 
     def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
         ridge, numbers, keys = self._ridge, self._numbers, self._keys
@@ -513,7 +600,11 @@ class RewardLearner(BatchLearner):
     def _predict(self, context: Any) -> int:
         rows, mask = candidates(context, self.dim)
         K = rows.shape[0]
-        action, greedy, _ = self._choose(rows, mask, 0, (np.empty(K), np.empty(K), np.empty(K)))
+        out = np.empty(K), np.empty(K), np.empty(K)
+        if self._pacer is not None:
+            action, greedy, _ = self._settle_priced(context, 0, rows, mask, out)[0]
+        else:
+            action, greedy, _ = self._choose(rows, mask, 0, out)
         return greedy if action >= 0 else refuse(action)
 
     def _state(self) -> dict[str, NDArray[Any]]:

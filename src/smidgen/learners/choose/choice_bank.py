@@ -32,6 +32,7 @@ from smidgen.learners.choose.base import (
 )
 from smidgen.learners.choose.directions import NO_BLOCKS, BlockArrays, VectorBlocks
 from smidgen.learners.log_batch import BatchArrays, LogBatch
+from smidgen.learners.pacing import Budget
 from smidgen.state.sqrt_ridge import (
     FULL,
     LEARNT,
@@ -101,6 +102,8 @@ class ChoiceBank(RewardLearner):
         first.
     seed
         Seeds the draws and the directions of the cosines; a draw is a function of the decision's number.
+    budget
+        What decisions may cost on average (`Budget`); None: no limit.
 
     Notes
     -----
@@ -153,6 +156,7 @@ class ChoiceBank(RewardLearner):
         min_share: float = 0.0,
         draw: bool = True,
         seed: int = 0,
+        budget: Budget | None = None,
     ) -> None:
         drawn = checks.flag("draw", draw, "say True or False")
         checks.one_of("covariance", covariance, {"auto": 0, "diagonal": 0})
@@ -170,6 +174,7 @@ class ChoiceBank(RewardLearner):
             width=kappa,
             draw=drawn,
             fixed=("ridge", "forgetting"),
+            budget=budget,
         )
         self._alone = False
         self._form = covariance

@@ -6,6 +6,7 @@ from smidgen import checks
 from smidgen.learners.base import register
 from smidgen.learners.card import Card, Recommended
 from smidgen.learners.choose.base import UCB, RewardLearner, bytes_of_state
+from smidgen.learners.pacing import Budget
 
 
 @register(
@@ -47,6 +48,8 @@ class LinUCB(RewardLearner):
         first.
     seed
         Seeds the draws; a draw is a function of the decision's number.
+    budget
+        What decisions may cost on average (`Budget`); None: no limit.
 
     Notes
     -----
@@ -94,6 +97,7 @@ class LinUCB(RewardLearner):
         min_share: float = 0.0,
         draw: bool = True,
         seed: int = 0,
+        budget: Budget | None = None,
     ) -> None:
         drawn = checks.flag("draw", draw, "say True or False")
         kappa = checks.number("width", width, "give a number >= 0, e.g. width=1.0", at_least=0.0)
@@ -109,4 +113,5 @@ class LinUCB(RewardLearner):
             seed=seed,
             width=kappa,
             draw=drawn,
+            budget=budget,
         )

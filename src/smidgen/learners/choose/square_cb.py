@@ -10,6 +10,7 @@ from smidgen import checks
 from smidgen.learners.base import register
 from smidgen.learners.card import Card
 from smidgen.learners.choose.base import GAPS, RewardLearner, bytes_of_state
+from smidgen.learners.pacing import Budget
 
 
 @register(
@@ -43,6 +44,8 @@ class SquareCB(RewardLearner):
         False: show the best estimate always (with propensity 1 where there is no floor).
     seed
         Seeds the draws; a draw is a function of the decision's number.
+    budget
+        What decisions may cost on average (`Budget`); None: no limit.
 
     Notes
     -----
@@ -86,6 +89,7 @@ class SquareCB(RewardLearner):
         min_share: float = 0.0,
         draw: bool = True,
         seed: int = 0,
+        budget: Budget | None = None,
     ) -> None:
         scale = checks.number("gamma", gamma, "give a number > 0, e.g. gamma=10.0", above=0.0)
         drawn = checks.flag("draw", draw, "give True or False")
@@ -101,6 +105,7 @@ class SquareCB(RewardLearner):
             seed=seed,
             gamma=scale,
             draw=drawn,
+            budget=budget,
         )
 
     def _start(self) -> dict[str, NDArray[Any]]:

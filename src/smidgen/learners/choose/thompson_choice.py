@@ -11,6 +11,7 @@ from smidgen import checks
 from smidgen.learners.base import register
 from smidgen.learners.card import Card
 from smidgen.learners.choose.base import SAMPLES, RewardLearner, bytes_of_state
+from smidgen.learners.pacing import Budget
 
 
 @register(
@@ -46,6 +47,8 @@ class ThompsonChoice(RewardLearner):
         False: show the candidate that is best in most draws, always (with propensity 1 where there is no floor).
     seed
         Seeds the draws; they are a function of the decision's number.
+    budget
+        What decisions may cost on average (`Budget`); None: no limit.
 
     Notes
     -----
@@ -94,6 +97,7 @@ class ThompsonChoice(RewardLearner):
         min_share: float = 0.0,
         draw: bool = True,
         seed: int = 0,
+        budget: Budget | None = None,
     ) -> None:
         scale = checks.number("width", width, "give a number >= 0, e.g. width=0.1", at_least=0.0)
         count = checks.whole("samples", samples, "give the number of draws, at most 100,000", below=100_001)
@@ -111,6 +115,7 @@ class ThompsonChoice(RewardLearner):
             width=scale,
             samples=count,
             draw=drawn,
+            budget=budget,
         )
 
     def _start(self) -> dict[str, NDArray[Any]]:

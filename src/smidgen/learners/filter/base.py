@@ -115,11 +115,11 @@ class Filter(Learner):
         )
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
-        relevant = _as_relevant(answer)
+        relevant = as_relevant(answer)
         self._hear(self._record(number, self._row(context), True, True, 0.0, None), relevant)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
-        relevant = _as_relevant(feedback)
+        relevant = as_relevant(feedback)
         if not decision.action and not self.sees_everything:
             raise InvalidFeedback(
                 f"decision {decision.id} dropped its item, so its label is not known",
@@ -158,7 +158,8 @@ class FullInformationFilter(Filter):
         return self._margin(self._row(context)) >= 0.0
 
 
-def _as_relevant(feedback: Any) -> bool:
+def as_relevant(feedback: Any) -> bool:
+    """Check the feedback on one item."""
     if feedback is not True and feedback is not False and not isinstance(feedback, np.bool_):
         raise InvalidFeedback(f"the feedback is {feedback!r}", "give True (relevant) or False")
     return bool(feedback)

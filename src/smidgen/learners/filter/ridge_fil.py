@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from smidgen import checks
 from smidgen._core import filter as core
 from smidgen.decision import Decision, FloatArray
-from smidgen.errors import InvalidArgument, NotFinite, NoWeights
+from smidgen.errors import InvalidArgument, InvalidRecord, NotFinite, NoWeights
 from smidgen.features import Row
+from smidgen.learners.bank import REMEMBERED, Restart, check_restarts, pack_restarts, unpack_restarts
 from smidgen.learners.base import register
 from smidgen.learners.card import Card, Recommended
 from smidgen.learners.filter.base import (
@@ -29,6 +31,7 @@ from smidgen.learners.filter.base import (
     FullInformationFilter,
     Shown,
     Stream,
+    as_relevant,
     margin_of,
     rows_with_constant,
     with_constant,
@@ -42,41 +45,9 @@ from smidgen.state.sparse_ridge import SparseRidge
 #: Items of a block, and how many examples there must be before blocks pay: until then, the two verbs play.
 BLOCK, MANY = 192, 200
 
-Counts: TypeAlias = tuple[FloatArray, FloatArray]  # counters of labels; surprises of a filter that tastes
+#: In what is watched: labels since the last fresh start (CHANGED: relevance has changed), and in all.
+WATCHED, ALL_LABELS, CHANGED = 2, 3, -1.0
 ByVerbs: TypeAlias = Callable[[Stream, int, Shown], None]
-
-
-def play_dual(
-    ridge: SparseRidge,
-    e: Exploring,
-    counts: Counts,
-    stream: Stream,
-    wide: Stream,
-    first: int,
-    shown: Shown,
-    by_verbs: ByVerbs,
-) -> None:
-    """Play a stream to its end; ``wide`` has the rows as the ridge sees them, with a constant if there is one.
-
-    With n examples an exact answer costs n² operations in any form, and n goes into the thousands. One item at a time
-    that is a walk through a large matrix; a block of items at a time it is a product of matrices, many times quicker.
-    The arithmetic is that of `SparseRidge`, for a block: an item that is learnt adds a row to the products of those
-    after it.
-
-    Equal to the two verbs to the last bit up to `MANY` examples, and to rounding from then on.
-    """
-    indices, values, starts, truth, order = stream
-    at = 0
-    while at < len(order):
-        stop = min(at + BLOCK, len(order))
-        part, then = order[at:stop], (shown[0][at:stop], shown[1][at:stop])
-        if ridge.window is not None or len(ridge) < MANY:
-            by_verbs((indices, values, starts, truth, part), first + at, then)
-        else:
-            asked = ridge.asked(*wide[:3], part)
-            core.play_block(asked, e, counts, truth[part], first + at, then)
-            ridge.take_over(asked)
-        at = stop
 
 
 LARGE = 1000  # features; beyond this the examples learnt from are usually fewer
@@ -153,6 +124,7 @@ class _RidgeState:
     _ridge: Ridge
     _heard: FloatArray
     _constant: bool
+    _watched: FloatArray = np.empty(0)
 
     @property
     def exact_stream(self) -> bool:
@@ -174,20 +146,57 @@ class _RidgeState:
         self, e: Exploring, tasted: FloatArray, stream: Stream, first: int, shown: Shown, by_verbs: ByVerbs
     ) -> None:
         """Play in compiled code where the state has such a stream, else by the two verbs."""
-        ridge, counts = self._ridge, (self._heard, tasted)
-        if not isinstance(ridge, (FullRidge, DiagonalRidge, SparseRidge)):
+        if not isinstance(self._ridge, (FullRidge, DiagonalRidge, SparseRidge)):
             by_verbs(stream, first, shown)
             return
         indices, values, starts, truth, order = stream
         if self._constant:
             indices, values, starts = rows_with_constant(indices, values, starts, self.dim)
-        wide = indices, values, starts, truth, order
-        if isinstance(ridge, FullRidge):
-            core.stream_full(ridge.blocks.W, ridge.blocks.B, e, counts, wide, first, shown)
-        elif isinstance(ridge, DiagonalRidge):
-            core.stream_diagonal(ridge.blocks.S, e, counts, wide, first, shown)
-        else:
-            play_dual(ridge, e, counts, stream, wide, first, shown, by_verbs)
+        at = 0
+        while at < len(order):
+            ridge, counts, then = self._ridge, (self._heard, tasted, self._watched), (shown[0][at:], shown[1][at:])
+            wide, own = (indices, values, starts, truth, order[at:]), (*stream[:4], order[at:])
+            if isinstance(ridge, FullRidge):
+                at += core.stream_full(ridge.blocks.W, ridge.blocks.B, e, counts, wide, first + at, then)
+            elif isinstance(ridge, DiagonalRidge):
+                at += core.stream_diagonal(ridge.blocks.S, e, counts, wide, first + at, then)
+            elif isinstance(ridge, SparseRidge):
+                at += self._play_some(ridge, e, tasted, own, wide, first + at, then, by_verbs)
+            if len(self._watched) and self._watched[WATCHED] == CHANGED:
+                self._start_again(first + at - 1)
+
+    def _play_some(
+        self,
+        ridge: SparseRidge,
+        e: Exploring,
+        tasted: FloatArray,
+        stream: Stream,
+        wide: Stream,
+        first: int,
+        shown: Shown,
+        by_verbs: ByVerbs,
+    ) -> int:
+        """Play the next block by the examples kept; how many rounds. ``wide`` has the rows with their constant.
+
+        With n examples an exact answer costs n² operations in any form, and n goes into the thousands. One item at a
+        time that is a walk through a large matrix; a block of items at a time it is a product of matrices, many times
+        quicker. The arithmetic is that of `SparseRidge`, for a block: an item that is learnt adds a row to the products
+        of those after it.
+
+        Equal to the two verbs to the last bit up to `MANY` examples, and to rounding from then on.
+        """
+        part, then = stream[4][:BLOCK], (shown[0][:BLOCK], shown[1][:BLOCK])
+        if ridge.window is not None or len(ridge) < MANY:
+            by_verbs((*stream[:4], part), first, then)
+            return len(part)
+        asked = ridge.asked(*wide[:3], part)
+        played = core.play_block(asked, e, (self._heard, tasted, self._watched), stream[3][part], first, then)
+        ridge.take_over(asked)
+        return played
+
+    def _start_again(self, number: int) -> None:
+        """Start again, after the label of a decision; only a filter that watches for change does."""
+        raise NotImplementedError
 
     @property
     def weights(self) -> FloatArray:
@@ -230,7 +239,7 @@ class _RidgeState:
         bound="none proved",
         cost="nnz·N (full), n·nnz + n² (dual)",
         example={"dim": 4},
-        recommended=(Recommended(feedback="relevance", settings={"explore": "sparing"}),),
+        recommended=(Recommended(feedback="relevance", settings={"explore": "sparing", "detect": True}),),
         size=ridge_size,
     )
 )
@@ -263,6 +272,9 @@ class RidgeFil(_RidgeState, Filter):
     constant
         Whether a constant feature is added, of which `intercept` is the weight. Left out: with every rule but
         "paper". Say False where the features have a constant already.
+    detect
+        Whether the filter watches for change, and starts again when less of what it forwards is relevant than it
+        estimated; `restarts` says when.
     seed
         Part of the settings that twins share; the algorithm draws no randomness.
 
@@ -274,7 +286,9 @@ class RidgeFil(_RidgeState, Filter):
     N); but where after 50 labels the mean width q of the labeled items (of the last five or so) has a'q > .3, as in
     text, where something is always new, the threshold is that of "found" times (1 + a'q)/(1 + q). "patient": the same,
     but elsewhere than in text the threshold is −max(√(.15·ln t / (m + 1)), √(3·ln t / N)). "sparing": that times min(1,
-    (1 − m/(N + 1))/.75), while a'q ≤ .3. **Symbols** t: ``decision.number``, N: items forwarded and labeled, m:
+    (1 − m/(N + 1))/.75), while a'q ≤ .3. With ``detect``, of each label before it is learnt: S ← .96 S + (p − y), V ←
+    .96² V + max(p(1 − p), .05), p = (1 + w·x)/2 in [0, 1], y = 1 if relevant, else 0; after ten labels or more, if S >
+    4√V, everything but t starts again. **Symbols** t: ``decision.number``, N: items forwarded and labeled, m:
     relevant ones among them (with forgetting or a window: their present weight), margin and threshold in the decision.
     **Assumes** ‖x‖ = 1 and E[y] = u·x for an unknown u. **Bound** none is proved; see `PRidgeFil` for a relative that
     has one. **Cost** full: nnz·d to decide, d² more to learn, d² memory. Dual: n·nnz + n² for n items learnt from.
@@ -314,20 +328,25 @@ class RidgeFil(_RidgeState, Filter):
         window: int | None = None,
         explore: str = "paper",
         constant: bool | None = None,
+        detect: bool = False,
         seed: int = 0,
     ) -> None:
         self.dim = checks.dimension(dim)
+        watches = checks.flag("detect", detect, "say True or False")
         self._c = checks.number("c", c, "give a number >= 0, e.g. c=5.0", at_least=0.0)
         self._rule = RULES[checks.one_of("explore", explore, RULES)]
         chosen = None if constant is None else checks.flag("constant", constant, "give True or False, or omit it")
         self._constant = explore != "paper" if chosen is None else chosen
         ridge = checks.number("a", a, "give a number > 0, e.g. a=1.0", above=0.0)
         given = (self.dim, RIDGES[explore] * ridge, covariance, kernel, kernel_params, forgetting, window)
-        self._ridge, params = make_estimator(*given, self._constant)
+        self._estimator = partial(make_estimator, *given, self._constant)
+        self._ridge, params = self._estimator()
         params["a"] = ridge
         self._rate = RIDGES[explore] * ridge if RULES[explore] >= RULES["scarce"] else self._c  # for the threshold
         self._keep, self._window = forgetting, window
         self._heard = np.zeros(MEMORY[explore])
+        self._watched, self._restarts = np.zeros(4 if watches else 0), list[tuple[int, int]]()
+        params |= {"detect": True} if watches else {}
         params |= {"explore": explore} if explore != "paper" else {}
         params |= {"constant": chosen} if chosen is not None else {}
         super().__init__(params={"dim": self.dim, "c": self._c, **params}, seed=seed)
@@ -339,14 +358,55 @@ class RidgeFil(_RidgeState, Filter):
         return self._record(number, row, bool(margin >= tau), margin >= 0.0, margin, shown)
 
     def _hear(self, decision: Decision, relevant: bool) -> None:
+        if self._hear_label(decision, relevant):
+            self._start_again(decision.number)
+
+    def _teach(self, context: Any, answer: Any, number: int) -> None:
+        relevant = as_relevant(answer)
+        self._hear_label(self._record(number, self._row(context), True, True, 0.0, None), relevant, watched=False)
+
+    def _hear_label(self, decision: Decision, relevant: bool, watched: bool = True) -> bool:
+        """Learn a label; whether relevance has changed."""
         row = self._take_row(decision)
         row = self._wide(row) if self._constant else row
-        width = self._ridge.moments(row)[1] if len(self._heard) > WIDTH else 0.0
+        asks = len(self._heard) > WIDTH or len(self._watched)
+        mean, width = self._ridge.moments(row) if asks else (0.0, 0.0)
         self._ridge.learn(row, 1.0 if relevant else -1.0)
         core.count_label(self._heard, relevant, self._keep, width)
         if self._window is not None and isinstance(self._ridge, SparseRidge):
             self._heard[HEARD] = min(self._heard[HEARD], self._window)
             self._heard[RELEVANT:WIDTH] = self._ridge.positives
+        if len(self._watched) and not watched:
+            self._watched[ALL_LABELS] += 1.0
+        return bool(len(self._watched)) and watched and core.watch_label(self._watched, mean, relevant)
+
+    def _start_again(self, number: int) -> None:
+        """Forget what was learnt, and remember the fresh start."""
+        self._ridge, labels = self._estimator()[0], self._watched[ALL_LABELS]
+        self._heard, self._watched = np.zeros(len(self._heard)), np.zeros(4)
+        self._watched[ALL_LABELS] = labels
+        self._restarts = [*self._restarts, (int(labels), number)][-REMEMBERED:]
+
+    @property
+    def restarts(self) -> list[Restart]:
+        """The latest fresh starts, as (round, reason, decision)."""
+        return [Restart(at, "less was relevant than estimated", number) for at, number in self._restarts]
+
+    def _state(self) -> dict[str, NDArray[Any]]:
+        more = {"watched": self._watched, "restarts": pack_restarts(self._restarts)} if len(self._watched) else {}
+        return super()._state() | more
+
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super()._check_state(state)
+        if len(self._watched):
+            check_restarts(state["restarts"])
+            if not np.isfinite(state["watched"]).all():
+                raise InvalidRecord("what it watched is not finite", "give what Learner.save wrote")
+
+    def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        super()._restore(state)
+        if len(self._watched):
+            self._watched, self._restarts = state["watched"], unpack_restarts(state["restarts"])
 
     def _predict(self, context: Any) -> bool:
         return self._margin(self._row(context)) >= 0.0

@@ -303,7 +303,11 @@ def worth(place: CommandTarget, name: Name) -> None:
 
 
 @with_target
-def candidates(place: CommandTarget, name: Name) -> None:
+def candidates(
+    place: CommandTarget,
+    name: Name,
+    holdout: Annotated[bool, typer.Option("--holdout", help="Count the decisions of the holdout too.")] = False,
+) -> None:
     """Print what each candidate of a model earned, with intervals, the most shown first."""
 
     def here(engine: Engine) -> list[dict[str, Any]]:
@@ -311,11 +315,11 @@ def candidates(place: CommandTarget, name: Name) -> None:
 
         from smidgen.service.monitoring.breakdown import by_candidate
 
-        found = by_candidate(engine.store, engine.model(name), engine.clock())
+        found = by_candidate(engine.store, engine.model(name), engine.clock(), held=holdout)
         rows: list[dict[str, Any]] = msgspec.to_builtins(found.candidates)
         return rows
 
-    for row in place.run(here, lambda client: client.candidates(name)):
+    for row in place.run(here, lambda client: client.candidates(name, holdout=holdout)):
         trend = "" if row["trend"] is None else f", trend {row['trend']:+.3f}"
         typer.echo(f"{row['id']}: {_mean(row['reward'])}, shown {row['shown']} ({row['share']:.1%}){trend}")
 

@@ -34,7 +34,7 @@ from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
 from smidgen.service.loops.features import Vectors
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import Auto, ByName, Holdout, ModelBody
+from smidgen.service.schemas import Auto, ByName, Holdout, Limits, ModelBody
 from smidgen.settings import limit_from_environment, refuse_large, size_limit
 
 # What a model's settings leave open, settled once, when it is made: its learner, and how records become features.
@@ -442,6 +442,7 @@ class Blueprint:
         self._take(body, made, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
         self._check_holdout(terms)
+        self._check_own_budget(terms)
         self._share(resolve_shared(body, unwrap(made), self.feedback, records=features is not None))
         self.loop.check_settings()
 
@@ -529,6 +530,7 @@ class Blueprint:
         """Return the blueprint with other live settings; learners start as before, and change where the log says so."""
         terms.check(self.card, self.feedback)
         self._check_holdout(terms)
+        self._check_own_budget(terms)
         return Blueprint.from_record(self.body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     def _check_holdout(self, terms: LiveSettings) -> None:
@@ -542,10 +544,15 @@ class Blueprint:
         if self.body.shadow_of is not None or self.body.challenger_of is not None:
             raise Impossible("a shadow or challenger has no holdout", "set the holdout of its champion")
 
-    def without_champion(self, holdout: Holdout | None = None) -> Blueprint:
-        """Return the settings without champion, and with another holdout."""
+    def _check_own_budget(self, terms: LiveSettings) -> None:
+        """Refuse a budget in the place of a champion's."""
+        if terms.budget is not None and (self.body.shadow_of is not None or self.body.challenger_of is not None):
+            raise Impossible("a shadow or challenger has no budget", "set the budget of its champion")
+
+    def without_champion(self, holdout: Holdout | None = None, budget: Limits | None = None) -> Blueprint:
+        """Return the settings without champion, and with another holdout and budget."""
         body = msgspec.structs.replace(self.body, shadow_of=None, challenger_of=None)
-        terms = msgspec.structs.replace(self.terms, share=None, holdout=holdout)
+        terms = msgspec.structs.replace(self.terms, share=None, holdout=holdout, budget=budget)
         return Blueprint.from_record(body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     @property

@@ -17,7 +17,7 @@ from smidgen.structures import Candidates, Choice, Drafts, Ranking, Structure
 
 #: How a constructor says no: to the form, to the value, to the range, to the size.
 REFUSALS = (TypeError, ValueError, ArithmeticError, MemoryError)
-#: What a field of a record costs beside a number.
+#: Cost of a field of a record, on top of that of a number.
 FIELD = 40
 #: How many names one request may hold: fields, categories and crosses, each once. A new one costs some microseconds.
 NAMES = 40_000

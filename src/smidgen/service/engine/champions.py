@@ -21,7 +21,7 @@ from smidgen.service.schemas import ModelBody, Of
 #: Settings of a champion that whoever stands beside it has too: they change together.
 SHARED = ("window_s", "reward_range", "default_reward", "rewards", "labels", "text")
 #: Settings of a champion alone.
-CHAMPIONS_OWN = ("holdout",)
+CHAMPIONS_OWN = ("holdout", "budget")
 #: What may be amended of one who stands beside another.
 OWN = ("share", "explore", "min_share")
 

@@ -19,6 +19,7 @@ from smidgen.errors import InvalidFeatures, NotTeachable, SmidgenError
 from smidgen.features import Encoded
 from smidgen.features.state import Carried
 from smidgen.learners import Learner
+from smidgen.learners.pacing import Pacer
 from smidgen.service.engine.budget import Budget
 from smidgen.service.engine.champions import challenger_answers, unit_draw
 from smidgen.service.engine.context import CommandHandler, EngineContext
@@ -28,6 +29,7 @@ from smidgen.service.engine.log_reader import Reply, reply
 from smidgen.service.engine.model import ServedModel, feature_names
 from smidgen.service.engine.question import recorded
 from smidgen.service.engine.replay import LearningEvent
+from smidgen.service.engine.spending import Spending, attach_prices, check_currencies, reads_budgets, spending_of
 from smidgen.service.errors import Conflict, Impossible, StorageFailed, json_text
 from smidgen.service.log import codec
 from smidgen.service.log.events import Salts
@@ -135,6 +137,7 @@ class DecideHandler(CommandHandler):
         loop = model.blueprint.loop
         loop.check(body)
         context, ids = loop.context(body)
+        check_currencies(model, getattr(context, "costs", None) or {}, "candidates.costs")
         return ValidatedRequest(body, None, context, ids, hashed)
 
     def _find_repeat(self, model: ServedModel, id: str, hashed: bytes) -> Reply | None:
@@ -158,8 +161,9 @@ class DecideHandler(CommandHandler):
         A challenger or shadow that fails is left out and logged; a failure of the champion is a refusal.
         """
         key, ids, chosen = request.body.key, request.ids, request.body.chosen
+        pacer = self._current_pacer(model)
         try:
-            own = self._decide_one(model, key, request.context)
+            own = self._decide_one(model, key, request.context, pacer)
             if chosen is None and self._is_held_out(model, request.body):
                 return [self._hold_out(own, key, ids)]
             if not model.followers and chosen is None:
@@ -167,7 +171,7 @@ class DecideHandler(CommandHandler):
             answers = [own]
             for other in model.arms:
                 try:
-                    answers.append(self._decide_one(other, key, request.context))
+                    answers.append(self._decide_one(other, key, request.context, pacer))
                 except (StorageFailed, OSError):
                     raise
                 except Exception as error:  # an arm, maybe a plugin's, must not keep the champion from deciding
@@ -182,17 +186,32 @@ class DecideHandler(CommandHandler):
             answers.sort(key=lambda answer: answer.model is not model.challenger)
         return [answers[0], *(_compare_with_shown(each, answers[0], ids) for each in answers[1:])]
 
-    def _decide_one(self, model: ServedModel, key: str | None, context: Any) -> ArmDecision:
+    def _current_pacer(self, model: ServedModel) -> Pacer | None:
+        """The prices of a model's budget after all events of its log; None without a budget."""
+        if not reads_budgets(model):
+            return None
+        known: Spending | None = model.spending
+        if known is None or known.seq != model.seq or known.rewritten != model.rewritten:
+            fresh = known if known is not None and known.seq <= model.seq else None
+            self._undo.push(setattr, model, "spending", None)
+            model.spending = known = spending_of(model, self._store, fresh)
+        return known.pacer
+
+    def _decide_one(self, model: ServedModel, key: str | None, context: Any, pacer: Pacer | None = None) -> ArmDecision:
         held, group = self._learners.get(model, key), self._learners.shared_state(model)
         start, learner = self._learners.start_key(model, key, held), held.learner
         self._undo.push(self._learners.withdraw, model.shard, key, learner, learner.decisions)
-        if group is None:
-            return ArmDecision(model, learner, learner.decide(context))
+        attach_prices(learner, pacer)
         try:
+            if group is None:
+                return ArmDecision(model, learner, learner.decide(context))
             decision, names = group.decide(learner, context, held.known)
         except BaseException:
-            self._learners.discard(model, key, learner, learner.decisions + 1, begun=start is not None)
+            if group is not None:
+                self._learners.discard(model, key, learner, learner.decisions + 1, begun=start is not None)
             raise
+        finally:
+            attach_prices(learner, None)
         return ArmDecision(model, learner, decision, start=start, names=names)
 
     def _is_held_out(self, model: ServedModel, body: DecisionBody) -> bool:
@@ -241,7 +260,8 @@ class DecideHandler(CommandHandler):
         """Build the rows of all arms, and the reply of the one that is shown."""
         ids = list(request.ids)
         out, told = self._build_row(answers[0], request, ids, now)
-        return [out, *(self._build_row(each, request, ids, now, out.row)[0] for each in answers[1:])], told
+        spent = answers[0].decision.costs_of_action() if answers[0].decision.costs is not None else None
+        return [out, *(self._build_row(each, request, ids, now, out.row, spent)[0] for each in answers[1:])], told
 
     def _build_row(
         self,
@@ -250,8 +270,9 @@ class DecideHandler(CommandHandler):
         ids: list[str],
         now: float,
         shown: NewDecision | None = None,
+        spent: dict[str, float] | None = None,
     ) -> tuple[PendingDecision, Reply]:
-        """Build the row of an answer and its reply; ``shown`` is the row that was shown in its place."""
+        """Build the row of an answer and its reply; ``shown`` is the row that was shown in its place, and its costs."""
         model, decision, body = answer.model, answer.decision, request.body
         loop, terms = model.blueprint.loop, model.blueprint.terms
         name, expires = self._new_id(now), now + terms.window_s
@@ -264,6 +285,10 @@ class DecideHandler(CommandHandler):
         shared = _shared_fields(
             answer.start, answer.names, hashed, self.request, body.unit if model.leader is None else None, terms.rewards
         )
+        if terms.budget is not None and shown is not None and spent is not None:
+            shared = (shared or {}) | {"spent": spent}
+        elif terms.budget is not None and not body.activate and decision.costs is not None:
+            shared = (shared or {}) | {"ahead": True}
         if shown is None:
             shared = {**(shared or {}), **self._question(answer, request, len(record))} or None
         holdout, unit = terms.holdout, body.unit or body.key
@@ -286,7 +311,7 @@ class DecideHandler(CommandHandler):
             agreed=answer.agreed,
             target=answer.target,
             chance=answer.chance,
-            unit=unit if share else None,
+            unit=unit if share or model.leader is not None or model.followers else body.unit,
             holdout=answer.holdout if share else None,
             share=share or None,
         )

@@ -148,14 +148,14 @@ class BatchDecideHandler(CommandHandler):
         """Decide on one request of the batch without writing; an id that comes twice has one decision."""
         id = request.body.id
         if id is not None and id in mine:
-            hashed, told = mine[id]
+            hashed, answer = mine[id]
             refuse_other_request(id, hashed, request.digest)
-            return told
-        rows, told = self._decide.decide(model.shard_for(request.body.key), request, now)
+            return answer
+        rows, answer = self._decide.decide(model.shard_for(request.body.key), request, now)
         made.extend(rows)
         if id is not None:
-            mine[id] = request.digest, told
-        return told
+            mine[id] = request.digest, answer
+        return answer
 
     def _basis(self, model: ServedModel) -> _Basis:
         learner = self._learners.get(model, None).learner

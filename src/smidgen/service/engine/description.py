@@ -9,6 +9,7 @@ from itertools import islice
 from smidgen.learners import Feedback
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import read_undo_events
+from smidgen.service.engine.spending import budget_figures
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import UnknownModel
 from smidgen.service.log.checkpoint import Checkpoint
@@ -113,6 +114,7 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float, *, hel
             quality(reading, model, now, held=held),
         )
         bases = [reading.checkpoint(part.shard) for part in model.parts]
+        spending = budget_figures(reading, model)
         says = [reading.query("agreement", part.shard, limit=AGREEING)[0] for part in model.parts]
     counts, of, agreed = pool_counts(each), sum(n for n, _ in says), sum(n for _, n in says)
     return ModelReply(
@@ -150,6 +152,7 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float, *, hel
         shard_versions=[one.version for one in each] if len(each) > 1 else None,
         candidates=model.blueprint.body.candidates,
         holdout=terms.holdout if terms.holdout is not None and terms.holdout.share else None,
+        budget=spending,
         shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
         challenger_of=ChallengerOf(
             model=leader,

@@ -63,7 +63,7 @@ from smidgen.service.storage.records import DecisionRow, TokenRow
 # A batch of commands is one transaction: all of it lasts, or none; a command that fails is undone alone.
 
 T = TypeVar("T")
-#: How often a command begins anew because other workers write to the same shards.
+#: How often a command is retried because other workers write to the same shards.
 TRIES = 50
 
 
@@ -309,7 +309,7 @@ class ShardLeases:
             self._ended.wait(RENEW_S)
 
 
-# What a store needs beside commands: snapshots, silence that is learnt, what was erased and must leave the files.
+# Maintenance: snapshots, expiry of windows, removal of erased data from the files.
 
 #: How many silent decisions are learnt in one batch.
 SWEPT = 256

@@ -32,6 +32,7 @@ from smidgen.service.engine.reports import (
     read_reports,
     write_reports,
 )
+from smidgen.service.engine.spending import check_currencies
 from smidgen.service.engine.stories import refuse_follower, unknown_decision
 from smidgen.service.errors import Conflict, Impossible, StorageFailed, Taken
 from smidgen.service.log import codec
@@ -103,8 +104,28 @@ class FeedbackHandler(CommandHandler):
         elif not made.model.is_visible_to(allowed):
             raise unknown_decision(name)
         refuse_follower(name, made.beside)
+        check_currencies(made.model, given.get("costs") or {}, "costs", needed=False)
         if not given:
             raise Impossible("the feedback is empty", made.model.blueprint.loop.accepted_feedback())
+        told = self._take(answer, made)
+        if given.get("costs") and told.status in ("learnt", "recorded"):
+            self._pass_costs(name, made, given["costs"])
+        return told
+
+    def _pass_costs(self, name: str, made: OpenDecision, costs: dict[str, float]) -> None:
+        """Report what a challenger's decision has cost to the budget of its champion."""
+        leader = made.model.leader
+        if leader is None or leader.blueprint.terms.budget is None:
+            return
+        for row in self._store.follower_decisions(name):
+            if row.shard == leader.shard_for(made.key).shard:
+                now, feedback = self._clock(), {"costs": costs}
+                every = write_reports([*read_reports(row.reports), Report(digest(feedback), now, feedback)])
+                content = codec.encode({"feedback": feedback})
+                self._store.write_report(row.shard, NewReport(row.id, now, made.key, content, every, False))
+
+    def _take(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
+        """Take feedback that was checked, in the way that fits the decision."""
         if made.rewards != FIRST or not answer.reaction:
             return self._report(answer, made)
         if made.holdout:

@@ -337,7 +337,7 @@ class PromoteHandler(CommandHandler):
     def _promote(self, other: ServedModel, champion: ServedModel) -> None:
         """Promote a model, or one shard of it."""
         name, before = other.name, champion.blueprint
-        blueprint = other.blueprint.without_champion(before.terms.holdout)
+        blueprint = other.blueprint.without_champion(before.terms.holdout, before.terms.budget)
         learner = None if champion.keyed else self._learners.get(other, None).learner.to_bytes()
         told = {
             "settings": blueprint.learner_template,

@@ -10,8 +10,9 @@ import msgspec
 
 from smidgen.checks import SMALLEST_SHARE
 from smidgen.learners import Card, Feedback
+from smidgen.learners.pacing import MOST_CURRENCIES
 from smidgen.service.errors import Impossible, json_text
-from smidgen.service.schemas import LARGEST_REWARD, Holdout, ModelBody, Of, Reward, Rewards
+from smidgen.service.schemas import LARGEST_REWARD, Holdout, Limits, ModelBody, Of, Reward, Rewards
 
 #: How many seconds feedback may take if nobody says: usually, and where silence is learnt.
 WINDOW_S, SILENCE_S = 86_400.0, 600.0
@@ -42,6 +43,8 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         Of a challenger: the share of the champion's traffic that it answers.
     holdout
         The holdout, with its salt. One that was ended has the share 0: its salt stays.
+    budget
+        What decisions may cost, by currency: the mean of a decision, or an amount per day. None: no limit.
     """
 
     window_s: float = WINDOW_S
@@ -55,6 +58,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     text: tuple[str, ...] = ()
     share: float | None = None
     holdout: Holdout | None = None
+    budget: Limits | None = None
 
     @classmethod
     def of(cls, body: ModelBody) -> LiveSettings:
@@ -70,6 +74,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             retention_s=body.retention_s,
             share=body.challenger_of.share if isinstance(body.challenger_of, Of) else None,
             holdout=body.holdout,
+            budget=body.budget,
         )
 
     def check(self, card: Card, feedback: str | None) -> None:
@@ -81,6 +86,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
                 'add "feedback": "reward", or remove "reward_range"',
             )
         self._check_rewards(feedback)
+        self._check_budget(card)
         if self.default_reward is None:
             return
         if feedback != Feedback.REWARD:
@@ -88,6 +94,20 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
                 "default_reward needs a model that learns from rewards", 'add "feedback": "reward", or remove it'
             )
         self.reward(self.default_reward, "default_reward")
+
+    def _check_budget(self, card: Card) -> None:
+        """Refuse a budget where nothing can be priced, and limits out of range."""
+        if self.budget is None:
+            return
+        if "choose" not in card.loops or Feedback.REWARD not in card.kinds:
+            raise Impossible(
+                "budget needs a choose model that learns from rewards",
+                'create it with "loop": "choose" and "feedback": "reward", or remove "budget"',
+            )
+        if not 1 <= len(self.budget) <= MOST_CURRENCIES:
+            raise Impossible(
+                f"budget has {len(self.budget)} currencies", f"send 1 to {MOST_CURRENCIES}, or null for no budget"
+            )
 
     def _check_rewards(self, feedback: str | None) -> None:
         """Refuse a rule for several reports where no rewards come, and weights that are out of range."""

@@ -309,6 +309,8 @@ class ServedModel:
     caught, others
         The event up to which this worker has heeded what others wrote, and the last one that was news to it; 0 where
         nobody else writes.
+    spending, spending_read
+        What it has spent of its budget (`smidgen.service.engine.spending.Spending`): of the writer, and of readers.
     """
 
     id: int
@@ -330,6 +332,8 @@ class ServedModel:
     parts: list[ServedModel] = field(default_factory=list)
     caught: int = 0
     others: int = 0
+    spending: Any = None
+    spending_read: Any = None
 
     def __post_init__(self) -> None:
         self.parts = self.parts or [self]

@@ -1,4 +1,4 @@
-"""Rebuild the learners of a log from nothing, and compare them with what the log says."""
+"""Rebuild the learners of a log from scratch, and compare them with the recorded states."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class MemoryBudget:
 
 
 class Rebuilder:
-    """The learners that a log leads to, event by event, from nothing but the log.
+    """Learners rebuilt from a log alone, event by event.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Rebuilder:
             self.group = SharedKeyState(self.blueprint) if self.blueprint.grouped else None
             self.version = event.version
             self.hashed |= dict.fromkeys(event.hashed)
-            self._wide = [("amended", event.seq, serialization.unpack(told)) for told in event.amendments]
+            self._wide = [("amended", event.seq, serialization.unpack(learn)) for learn in event.amendments]
         elif self.blueprint is not None and self.blueprint.grouped and event.key is None:
             self._load_shared(event.learner_input().tobytes(), "the base state of what keys share")
         else:
@@ -244,8 +244,8 @@ class Rebuilder:
         learner = self.learner(event.key)
         new = event.type == "promoted" or not learner.rounds or self.group.mean is None
         before = None if new else learner.start()
-        told = as_learner_input(learner, change)
-        learner = apply_event(learner, event.type, event.seq, *told, event.key)
+        learner_input = as_learner_input(learner, change)
+        learner = apply_event(learner, event.type, event.seq, *learner_input, event.key)
         self.learners[event.key] = self._within_limit(learner) if event.type in ("imported", "promoted") else learner
         self.group.apply(change)
         self.group.replace_start(before, learner)
@@ -276,8 +276,8 @@ class Rebuilder:
             if self._room is not None:
                 self._room.add(self._origin.size)
             self.learners[key] = self._origin.learner(key)
-            for type, seq, told in self._wide:
-                self.learners[key] = apply_event(self.learners[key], type, seq, None, told, key)
+            for type, seq, amendment in self._wide:
+                self.learners[key] = apply_event(self.learners[key], type, seq, None, amendment, key)
         learner = self.learners[key]
         learner.reserve(self.numbers.get(key, 0))
         return learner

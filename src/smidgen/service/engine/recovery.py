@@ -51,22 +51,22 @@ def initial_learner(reading: LogReader, model: ServedModel, key: str | None) -> 
             "restore a backup: smidgen restore FILE --force",
         )
     learner = model.origin.learner(key)
-    for told in read_checkpoint(base)["amendments"]:
-        learner = apply_event(learner, "amended", base.seq, None, codec.read_value(told, base.seq))
+    for amendment in read_checkpoint(base)["amendments"]:
+        learner = apply_event(learner, "amended", base.seq, None, codec.read_value(amendment, base.seq))
     return learner, base.seq, True
 
 
 def read_checkpoint(base: Checkpoint) -> dict[str, Any]:
     """Read what a checkpoint records of its model: ``model``, ``resolved``, ``amendments``."""
-    told = codec.read_fields(base.body, base.seq)
-    if not isinstance(told.get("amendments"), list):
+    fields = codec.read_fields(base.body, base.seq)
+    if not isinstance(fields.get("amendments"), list):
         raise InvalidRecord(
             f"the retention checkpoint at event {base.seq} cannot be read", "restore the database from a backup"
         )
-    return told
+    return fields
 
 
-# The states of learners that were written aside: which of them can be used, and why another cannot.
+# Snapshots of learners: which can be used, and why others cannot.
 
 _UNREADABLE = (SmidgenError, ValueError, KeyError, TypeError)
 

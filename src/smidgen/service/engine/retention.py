@@ -22,6 +22,7 @@ from smidgen.service.engine.context import CommandHandler
 from smidgen.service.engine.model import ServedModel, names_in
 from smidgen.service.engine.recovery import initial_learner, latest_usable_snapshot, read_checkpoint
 from smidgen.service.engine.replay import UndoneVersions, find_key_start, read_undo_events, read_undone, replay
+from smidgen.service.engine.spending import Spending, columns_of
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import Busy
 from smidgen.service.log import codec
@@ -90,7 +91,11 @@ def plan_checkpoint(reading: StoreReader, model: ServedModel, before: float, now
     version = reading.version_at(shard, seq)
     reaching = [each.by for each in read_undo_events(reading, shard) if each.first <= version < each.by]
     decisions, late = reading.counts_up_to(shard, seq)
-    body = _settings(reading, shard, old, passed)
+    budgets = any(each.terms.budget is not None for each in (model.blueprint, *(era.blueprint for era in model.past)))
+    spending = (
+        Spending.read(reading, shard, columns_of(model), passed.last) if budgets and model.leader is None else None
+    )
+    body = _settings(reading, shard, old, passed, spending)
     base = Checkpoint(seq, version, made.chain, now, decisions, late, max([version, *reaching]), body)
     keys: tuple[str | None, ...] = (None,)
     if model.keyed:
@@ -193,7 +198,9 @@ def _read_folded_events(reading: StoreReader, shard: int, first: int, last: int)
     return found
 
 
-def _settings(reading: StoreReader, shard: int, old: Checkpoint | None, passed: _FoldedEvents) -> bytes:
+def _settings(
+    reading: StoreReader, shard: int, old: Checkpoint | None, passed: _FoldedEvents, spending: Spending | None
+) -> bytes:
     """Read the settings of the first event, and the amendments since."""
     told: dict[str, Any]
     if old is not None:
@@ -212,6 +219,7 @@ def _settings(reading: StoreReader, shard: int, old: Checkpoint | None, passed: 
             "resolved": told.get("resolved"),
             "amendments": [*told.get("amendments", []), *passed.amendments],
             "hashed": list(dict.fromkeys([*told.get("hashed", []), *passed.names])),
+            "budget": spending.to_bytes() if spending is not None else None,
         }
     )
 

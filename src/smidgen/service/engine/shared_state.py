@@ -21,7 +21,7 @@ from smidgen.errors import CorruptFile, SmidgenError
 from smidgen.features import Encoded, Vectorizer
 from smidgen.features.state import Carried, Places
 from smidgen.learners import Learner, saving
-from smidgen.learners.pipeline import RecordAdapter, add_classes, amended, as_context
+from smidgen.learners.pipeline import RecordAdapter, add_classes, amended, as_context, with_costs
 from smidgen.service.engine.blueprint import Blueprint, new_labels_of
 from smidgen.service.engine.replay import (
     NOWHERE,
@@ -153,7 +153,7 @@ class SharedKeyState:
         if self.table is None or self._front is None:
             return learner.decide(context), ()
         encoded = self._front.encode(self.table, context, deciding=True)
-        made = learner.decide(as_context(encoded, self.table.planned(encoded)[1]))
+        made = learner.decide(with_costs(as_context(encoded, self.table.planned(encoded)[1]), context))
         return structs.replace(made, context=encoded), self.table.carried(encoded, known)
 
     def start(self, learner: Learner) -> bytes | None:

@@ -93,13 +93,13 @@ T = TypeVar("T")
 LIMIT, LARGEST = 10_000, 512
 #: How often windows are looked after when nobody asks for anything.
 WATCH_S = 0.5
-#: After how many seconds without a commit a large file is written anew in which something erased may be.
+#: Seconds without a commit after which a large file that may hold erased data is rewritten.
 QUIET_S = 2.0
 #: How long the writer pauses between two steps of erasing, if nobody asks for anything.
 PAUSE_S = 0.01
 #: How often it is looked whether other workers made or changed models, or tokens; and after windows, among others.
 LOOK_S, SWEEP_S = 0.05, 0.25
-#: How often a command begins anew because another worker writes to the same shards.
+#: How often a command is retried because another worker writes to the same shards.
 TRIES = 200
 #: How many seconds of CPU a quick command takes at most.
 QUICK_S = 0.002
@@ -308,12 +308,12 @@ class Writer:
             self._hand_over(self._when_idle)
         self._watch = self._loop.call_later(self._patience, self._maintain)
 
-    def _deliver(self, answers: list[Completion], aside: Sequence[Job], *, free: bool) -> None:
+    def _deliver(self, answers: list[Completion], postponed: Sequence[Job], *, free: bool) -> None:
         """Answer those who still wait; ``free`` says that the thread has let go of the engine.
 
         What another worker was in the way of comes first.
         """
-        self._queued.extendleft(reversed(aside))
+        self._queued.extendleft(reversed(postponed))
         if free:
             self._busy = False
         for done, answer, refused in answers:
@@ -372,7 +372,7 @@ class Writer:
     def _run_batch(self, batch: list[Job]) -> None:
         """Run commands and commit."""
         done: list[Job] = []
-        aside: list[Job] = []
+        postponed: list[Job] = []
         try:
             if self._stale:
                 self._undo()
@@ -387,23 +387,23 @@ class Writer:
             for place, job in enumerate(batch):
                 if told and place == first:
                     self.engine.prefetch(told[first:])
-                (done if self._timed(job) else aside).append(job)
+                (done if self._timed(job) else postponed).append(job)
         except Exception as error:
             self._failed(error, batch)
         else:
-            self._finish(done, aside)
+            self._finish(done, postponed)
 
-    def _finish(self, done: list[Job], aside: Sequence[Job] = ()) -> None:
+    def _finish(self, done: list[Job], postponed: Sequence[Job] = ()) -> None:
         """Commit what was done, and answer."""
         try:
             self.engine.commit()
         except Exception as error:
-            self._failed(error, [*done, *aside])
+            self._failed(error, [*done, *postponed])
             return
         self.healthy, self.last_commit_at = True, time.monotonic()
         self.commits += 1
         due = self.engine.is_due()
-        self._post([job.answer() for job in done], aside, free=not due)
+        self._post([job.answer() for job in done], postponed, free=not due)
         if due:
             try:
                 self.engine.maintain()
@@ -417,9 +417,9 @@ class Writer:
         self._rollback()
         self._post([Completion(job.done, None, refusal) for job in jobs], free=True)
 
-    def _post(self, answers: list[Completion], aside: Sequence[Job] = (), *, free: bool) -> None:
+    def _post(self, answers: list[Completion], postponed: Sequence[Job] = (), *, free: bool) -> None:
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(partial(self._deliver, answers, aside, free=free))
+            self._loop.call_soon_threadsafe(partial(self._deliver, answers, postponed, free=free))
 
     # In whichever has the engine
 

@@ -13,6 +13,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from smidgen.decision import FloatArray
 from smidgen.service.engine.description import committed_counts, span_of
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.registry import catalogue, describe_loops
@@ -25,7 +26,18 @@ from smidgen.service.http.rights import grant_of
 from smidgen.service.http.sample import SAMPLE, SampleBody, is_sample, name_for, play
 from smidgen.service.http.workers import describe_workers as described_workers
 from smidgen.service.log.events import stamp
-from smidgen.service.monitoring.curves import LEARNT, MADE, NOTHING, guarantee, learnt_points, made_points
+from smidgen.service.monitoring.curves import (
+    BLOCK,
+    LEARNT,
+    MADE,
+    NOTHING,
+    guarantee,
+    learnt_points,
+    made_points,
+    settings_marks,
+    timed,
+    version_since,
+)
 from smidgen.service.monitoring.health import SEVERITIES
 from smidgen.service.monitoring.stories import feedback_form, recent, story_sentences
 from smidgen.service.monitoring.summaries import ModelSummary, sort_summaries
@@ -150,16 +162,19 @@ async def plugins(request: Request) -> Response:
 
 
 async def curve(request: Request) -> Response:
-    """GET /ui/models/{name}/curve.json."""
+    """GET /ui/models/{name}/curve.json?last_s=…: all of it, or the latest so many seconds."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
-    model = here.engine.model(name)
+    model, last_s = here.engine.model(name), whole_number(request, "last_s")
     learnt = await here.curves.sums(here.reading, model, LEARNT)
     loop = model.blueprint.loop
     also = loop.figure is not None and loop.figure.of == "made"
     made = await here.curves.sums(here.reading, model, MADE) if also else NOTHING
     lag = await asyncio.to_thread(_lag, here.reading, model)
     points = learnt_points(learnt.rows, span_of(loop))
+    shown = await asyncio.to_thread(_in_range, here, model, learnt.rows, last_s) if last_s else points
+    shown = await asyncio.to_thread(timed, here.reading, model, shown)
+    marks = await asyncio.to_thread(settings_marks, here.reading, model)
     report = await asyncio.to_thread(here.health.of, here.reading, model, here.engine.clock())
     started = None if model.keyed else await asyncio.to_thread(_restarts, here, model)
     promise = guarantee(model, [(point["to"], point["lag"]) for point in points], report.conditions)
@@ -169,7 +184,8 @@ async def curve(request: Request) -> Response:
             "loop": loop.name,
             "measure": loop.measure,
             "complete": learnt.complete and made.complete,
-            "points": points,
+            "points": shown,
+            "marks": marks,
             "made": made_points(made.rows),
             "bound": promise._asdict(),
             "lag": lag,
@@ -244,6 +260,24 @@ async def sample(request: Request) -> Response:
     for _ in range(body.users):
         await grant.run(partial(play, here.engine, name))
     return uncached({"model": name, "played": body.users})
+
+
+def _in_range(here: Service, model: ServedModel, rows: FloatArray, last_s: int) -> list[dict[str, Any]]:
+    """The windows of the latest so many seconds; of a model with several shards, of all time."""
+    span = span_of(model.blueprint.loop)
+    if len(model.parts) > 1:
+        return learnt_points(rows, span)
+    first = version_since(here.reading, model, here.engine.clock() - last_s) // BLOCK
+    before = int(rows[:first, 0].sum())
+    return [
+        {
+            **point,
+            "from": point["from"] + before,
+            "to": point["to"] + before,
+            "version": point["version"] + BLOCK * first,
+        }
+        for point in learnt_points(rows[first:], span)
+    ]
 
 
 def _restarts(here: Service, model: ServedModel) -> list[dict[str, Any]] | None:

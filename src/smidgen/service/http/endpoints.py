@@ -66,8 +66,8 @@ class EndpointSpec:
     @property
     def summary(self) -> str:
         """First line of the handler's docstring."""
-        told = (self.answer.__doc__ or "").partition("\n")[0]
-        return told[:1].lower() + told[1:].removesuffix(".")
+        first = (self.answer.__doc__ or "").partition("\n")[0]
+        return first[:1].lower() + first[1:].removesuffix(".")
 
     @property
     def description(self) -> str:

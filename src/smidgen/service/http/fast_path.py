@@ -36,7 +36,7 @@ _FEEDBACK_ROUTE, _DECIDE_ROUTE = f"{DECISION}/feedback", f"{MODEL}/decisions"
 _REACT, _DECIDE = MATRIX[f"POST {_FEEDBACK_ROUTE}"], MATRIX[f"POST {_DECIDE_ROUTE}"]
 _encode = msgspec.json.Encoder().encode
 
-#: Writes an answer: its status, its body, and headers beside the usual ones.
+#: Writes an answer: its status, its body, and additional headers.
 Respond = Callable[[int, bytes, dict[str, str]], None]
 
 

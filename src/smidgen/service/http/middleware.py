@@ -349,7 +349,7 @@ class InFlight:
 T = TypeVar("T")
 #: How long a body may take to arrive.
 PATIENCE_S = 60.0
-#: Bodies of more bytes are read aside from the event loop.
+#: Bodies of more bytes are parsed in a thread, not on the event loop.
 LARGE = 64 << 10
 #: How many objects and lists, and how many keys, a body may hold: reading them costs far more than their bytes say.
 HOLDERS = MOST_KEYS = 500_000

@@ -1,8 +1,8 @@
 """HTTP/1.1 on one connection: uvicorn's protocol over httptools, with the limits that a public service needs.
 
-httptools refuses bare line feeds, folded headers and a Content-Length beside a Transfer-Encoding. It takes two Host
-headers or none, a head of any size, trailers as headers, any version, and any coding before "chunked"; and it drops the
-body of a request that offers an upgrade. All of that ends here.
+httptools refuses bare line feeds, folded headers and a Content-Length together with a Transfer-Encoding. It accepts two
+or no Host headers, a head of any size, trailers as headers, any version, and any coding before "chunked"; and it drops
+the body of a request that offers an upgrade. This module refuses all of these.
 """
 
 from __future__ import annotations

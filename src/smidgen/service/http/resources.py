@@ -69,7 +69,7 @@ class SharedStatus:
         if len(content) > SIZE - _HEAD.size:
             return
         count, _ = _HEAD.unpack_from(self._memory, start)
-        count += count % 2  # whoever died while writing left an odd number
+        count += count % 2  # a worker that was killed while writing left an odd number
         _HEAD.pack_into(self._memory, start, count + 1, 0)
         self._memory[start + _HEAD.size : start + _HEAD.size + len(content)] = content
         _HEAD.pack_into(self._memory, start, count + 2, len(content))

@@ -32,8 +32,8 @@ async def alive(request: Request) -> Response:
 
     With a token that may read, the answer also has the version.
     """
-    told = {"version": __version__} if "authorization" in request.headers and _may_read(request) else {}
-    return reply({"status": "ok", **told})
+    version = {"version": __version__} if "authorization" in request.headers and _may_read(request) else {}
+    return reply({"status": "ok", **version})
 
 
 @endpoint("GET", "/readyz", "ready", reply=dict)
@@ -44,10 +44,10 @@ async def ready(request: Request) -> Response:
     """
     here = service(request)
     await here.check_healthy()
-    told = {"worker": here.options.worker} if here.engine.store.shared else {}
+    fields = {"worker": here.options.worker} if here.engine.store.shared else {}
     if _may_read(request):
-        told["models"] = len(here.engine.models)
-    return reply({"status": "ready", **told})
+        fields["models"] = len(here.engine.models)
+    return reply({"status": "ready", **fields})
 
 
 @endpoint("GET", "/metrics", "showMetrics", media="text/plain")
@@ -112,8 +112,8 @@ async def create_token(request: Request) -> Response:
         return auth.create(store, body.scopes, body.model, now, name=body.name, expires_at=until)
 
     id, secret = await grant.run(create)
-    told = msgspec.structs.asdict(_token_reply(await _find_token(here, id)))
-    return reply(CreatedTokenReply(**told, token=secret), 201)
+    fields = msgspec.structs.asdict(_token_reply(await _find_token(here, id)))
+    return reply(CreatedTokenReply(**fields, token=secret), 201)
 
 
 @endpoint("DELETE", "/v1/tokens/{id}", "revokeToken", reply=TokenReply)

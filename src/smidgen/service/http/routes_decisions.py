@@ -63,10 +63,10 @@ async def tell_story(request: Request) -> Response:
     id = request.path_params["id"]
     now = here.engine.clock()
     engine = here.engine
-    told = await asyncio.to_thread(story_of, here.log, engine.shards, id, grant.only, now, engine.learners.peek)
+    story = await asyncio.to_thread(story_of, here.log, engine.shards, id, grant.only, now, engine.learners.peek)
     why = await explain(here, id, grant.only)
-    asked = told.asked if told.asked is not None else why.asked
-    return reply(msgspec.structs.replace(told, asked=asked, contributions=why.then, contributions_now=why.now))
+    asked = story.asked if story.asked is not None else why.asked
+    return reply(msgspec.structs.replace(story, asked=asked, contributions=why.then, contributions_now=why.now))
 
 
 # Feedback on decisions.

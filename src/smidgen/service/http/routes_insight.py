@@ -30,7 +30,7 @@ from smidgen.service.schemas import (
     WorthReply,
 )
 
-# What is wrong with a model, and the way out.
+# Findings on a model.
 
 
 @endpoint("GET", MODEL + "/health", "showHealth", reply=HealthReply)

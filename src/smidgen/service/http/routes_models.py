@@ -180,8 +180,8 @@ async def import_model(request: Request) -> Response:
     new = name not in here.engine.models
     brought = await asyncio.to_thread(READERS[media], content)
     grant.judge_names(brought.named)
-    told = await grant.run(lambda: here.engine.import_model(name, brought, media))
-    return reply(told, 201 if new else 200)
+    described = await grant.run(lambda: here.engine.import_model(name, brought, media))
+    return reply(described, 201 if new else 200)
 
 
 async def _teach(grant: Grant, content: bytes) -> Response:
@@ -192,8 +192,8 @@ async def _teach(grant: Grant, content: bytes) -> Response:
     taught = 0
     if (body := lessons.body) is not None:
         taught = (await grant.run(lambda: here.engine.teach(name, body))).taught
-    told = msgspec.to_builtins(await grant.run(lambda: here.engine.describe(name)))
-    return reply({**told, "taught": taught, "passed_over": lessons.passed_over})
+    described = msgspec.to_builtins(await grant.run(lambda: here.engine.describe(name)))
+    return reply({**described, "taught": taught, "passed_over": lessons.passed_over})
 
 
 # Exact forgetting of a key.
@@ -226,7 +226,7 @@ async def forget(request: Request) -> Response:
         answer = await grant.run(
             lambda: here.engine.forget(name, key, drop_base=base == "drop", allowed=grant.only, ready=ready)
         )
-        for _ in range(TRIES):  # a reader beside it may be in the way for a moment
+        for _ in range(TRIES):  # another reader may block it for a moment
             if not (here.engine.vacuum_pending or here.engine.purge_pending):
                 break
             await asyncio.sleep(PAUSE_S)
@@ -281,7 +281,7 @@ async def roll_back(request: Request) -> Response:
         return reply(await grant.run(lambda: here.engine.roll_back(name, version, ready, then=then)))
 
 
-# Trust before traffic: how the one beside a champion does, and its promotion.
+# Comparison with a champion, and promotion.
 
 
 @endpoint("GET", MODEL + "/compare", "compareModel", reply=CompareReply)

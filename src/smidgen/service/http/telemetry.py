@@ -88,8 +88,8 @@ class RequestObserver:
             seen = {"http.route": route, "http.request.method": method, "http.response.status_code": status}
             trace.finish(seen if id is None else {**seen, "smidgen.request_id": id})
         if self._access_log:
-            told = (id, method, route, path[:MOST_PATH], status, round(seconds, 6), peer)
-            _access.info("%s %s %d", method, path[:MOST_PATH], status, extra=dict(zip(_FIELDS, told, strict=True)))
+            values = (id, method, route, path[:MOST_PATH], status, round(seconds, 6), peer)
+            _access.info("%s %s %d", method, path[:MOST_PATH], status, extra=dict(zip(_FIELDS, values, strict=True)))
 
 
 class JsonFormatter(logging.Formatter):
@@ -97,16 +97,16 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record; a traceback is one string."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "time": stamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
-        told |= {name: value for name in _FIELDS if (value := getattr(record, name, None)) is not None}
+        fields |= {name: value for name in _FIELDS if (value := getattr(record, name, None)) is not None}
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=True)
+            fields["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=True)
 
 
 class TextFormatter(logging.Formatter):

@@ -38,6 +38,7 @@ from smidgen.service.loops.features import (
     without_excluded,
 )
 from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Record, Reward
+from smidgen.structures.choice import known_costs
 
 #: By what people judge a model that hears rewards.
 MEAN_REWARD = "mean reward"
@@ -98,11 +99,14 @@ class Reply(Struct, omit_defaults=True):
         Dueling bandits: both candidates that are shown.
     propensities
         The probability of each candidate, by id as a string.
+    price
+        Under a budget: the price of each currency, with which the candidate was chosen.
     """
 
     choice: str | int
     pair: list[str | int] = []
     propensities: dict[str, float] = {}
+    price: dict[str, float] = {}
 
 
 class ChooseFeedback(FeedbackBody, kw_only=True):
@@ -176,7 +180,7 @@ class Choose(Loop):
     def check_settings(self) -> None:
         """Candidates may be kept with the model: they are checked once, and requests may omit them."""
         if self.model.candidates is not None:
-            read(list(self.model.candidates), self.vectors)
+            read(list(self.model.candidates), self.vectors, priced=True)
 
     def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:
         """A request without candidates is for those that the model keeps."""
@@ -187,10 +191,16 @@ class Choose(Loop):
     def context(self, body: Request) -> tuple[Any, Sequence[str]]:
         """The items to choose from."""
         kept = self.model.candidates if body.candidates is None else None
-        ids, rows = read(body.candidates if kept is None else list(kept), self.vectors)
+        given = body.candidates if kept is None else list(kept)
+        ids, rows = read(given, self.vectors, priced=True)
+        priced = isinstance(given, list) and any(each.costs is not None for each in given)
+        costs = {str(each.id): each.costs for each in given} if priced and isinstance(given, list) else {}
         if body.exclude:
             ids, rows = without_excluded(ids, rows, body.exclude)
-        return build_context(ids, rows, body.context, self.vectors), ids
+        context = build_context(ids, rows, body.context, self.vectors)
+        if costs:
+            context.costs = known_costs([costs[str(id)] for id in ids], len(ids))
+        return context, ids
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """The chosen id; of a learner that shows two, also its rival."""
@@ -198,6 +208,8 @@ class Choose(Loop):
             pair = [ids[i] for i in decision.action]
             return {"choice": pair[0], "pair": pair}
         answer: Answer = {"choice": ids[decision.action]}
+        if decision.price is not None:
+            answer["price"] = decision.price
         if decision.propensities is not None:
             answer["propensities"] = dict(zip(map(str, ids), decision.propensities.tolist(), strict=True))
         return answer

@@ -159,8 +159,8 @@ class DraftLoop(Loop):
     ) -> ParsedFeedback:
         """The final text; the figure is whether it is what was shown."""
         drafts, edit = decision.context, Edit(value)
-        told = edit if drafts.salt is None else edit.sealed(drafts.salt)
-        return ParsedFeedback(told, float(drafts.weight(told, decision.action) == 0.0))
+        signal = edit if drafts.salt is None else edit.sealed(drafts.salt)
+        return ParsedFeedback(signal, float(drafts.weight(signal, decision.action) == 0.0))
 
     def signal_for_follower(
         self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
@@ -227,10 +227,10 @@ class DraftLoop(Loop):
         return column_name(index) if index < TEXT else f"given #{index - TEXT}"
 
     def measure_of(
-        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+        self, made: Decision, signal: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
         """1 if the draft was accepted unchanged, else 0."""
-        return float(made.context.weight(told, made.action) == 0.0)
+        return float(made.context.weight(signal, made.action) == 0.0)
 
 
 def _learns_from_better(card: Card) -> bool:

@@ -231,8 +231,8 @@ class ClickEvaluator(CoactiveEvaluator):
     def learn(self, event: EventLine, decision: Decision, better: Any) -> None:
         """Learn from an answer. Learners of clicks receive the clicks themselves."""
         learner, clicks = self.learner(event.key), clicks_of(event, decision)
-        told = clicks if clicks is not None and learner.card.kinds[0] == Feedback.CLICKS else better
-        learner.learn(decision, told)
+        signal = clicks if clicks is not None and learner.card.kinds[0] == Feedback.CLICKS else better
+        learner.learn(decision, signal)
 
     def figures(self) -> list[Estimate]:
         """Clicks per page where places can be weighed; then the share of better ones above the shown."""
@@ -296,13 +296,13 @@ def clicks_of(event: EventLine, made: Decision) -> Clicks | None:
     """Clicks of an answer, by document; None if the answer has none."""
     if "clicked" not in event.feedback:
         return None
-    told = event.learner_input()
-    if isinstance(told, Clicks):
-        return told
+    signal = event.learner_input()
+    if isinstance(signal, Clicks):
+        return signal
     known = event.__dict__.get("its clicks")
-    if known is None or known[0] is not told:  # once for all learners
+    if known is None or known[0] is not signal:  # once for all learners
         count = len(event.feedback["clicked"])
-        known = event.__dict__["its clicks"] = (told, Clicks(np.asarray(told)[:count].tolist()))
+        known = event.__dict__["its clicks"] = (signal, Clicks(np.asarray(signal)[:count].tolist()))
     clicks: Clicks = known[1]
     return clicks
 
@@ -312,8 +312,8 @@ def _clicked(event: EventLine, made: Decision) -> tuple[list[int], list[int]] | 
     if "clicked" not in event.feedback or not isinstance(made.action, np.ndarray):
         return None
     if (known := event.__dict__.get("its clicked")) is None or known[0] is not made:  # once for all learners
-        told, count = event.learner_input(), len(event.feedback["clicked"])
-        front = told[:count].tolist() if type(told) is np.ndarray and told.dtype == np.int64 else []
+        signal, count = event.learner_input(), len(event.feedback["clicked"])
+        front = signal[:count].tolist() if type(signal) is np.ndarray and signal.dtype == np.int64 else []
         if len(front) != count or len(set(front)) < count or min(front, default=0) < 0:
             clicks = clicks_of(event, made)
             front = [] if clicks is None else clicks.documents.tolist()

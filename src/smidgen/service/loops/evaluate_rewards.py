@@ -57,7 +57,7 @@ WHOLE = 4096
 class RewardModel(SharedLogStats):
     """A ridge regression of the rewards, fitted online: it predicts at the decision and learns at the reward.
 
-    It never sees the future of a decision that it is asked about. There is a constant beside the features; each label
+    It never sees the future of the decision it predicts. There is a constant next to the features; each label
     has weights of its own.
     """
 
@@ -117,10 +117,10 @@ class RewardModel(SharedLogStats):
 
 def reward_of(event: EventLine, made: Decision) -> float:
     """The reward of what was shown, in [0, 1]; right and wrong are 1 and 0."""
-    told = event.learner_input()
-    if "label" in event.feedback and not isinstance(told, bool):
-        return float(told == made.action)
-    return float(told)
+    signal = event.learner_input()
+    if "label" in event.feedback and not isinstance(signal, bool):
+        return float(signal == made.action)
+    return float(signal)
 
 
 def _all_offered(many: Sequence[Decision]) -> list[Choice | None]:
@@ -252,7 +252,7 @@ class RewardEvaluator(Evaluator):
     def on_decision(self, event: EventLine) -> None:
         """Ask the learner, knowing what it knows by now."""
         made, id = event.record_bytes(), event.decision or ""
-        if type(made.action) is not int and np.ndim(made.action):  # two were shown beside each other
+        if type(made.action) is not int and np.ndim(made.action):  # two were shown as a pair
             self.on_other_key(id, answered=False)
             return
         mine = self.learner(event.key).decide(made.context)
@@ -388,8 +388,8 @@ class RewardEvaluator(Evaluator):
         """Learn from the logged feedback if it belongs to the learner's own answer."""
         mine = self.anew(event.key, mine, made)
         p = made.propensity if made.propensity is not None else 1.0
-        told = msgspec.structs.replace(mine, action=made.action, propensity=p)
-        self.learner(event.key).learn(told, self.told(event, made))
+        own = msgspec.structs.replace(mine, action=made.action, propensity=p)
+        self.learner(event.key).learn(own, self.told(event, made))
 
     def told(self, event: EventLine, made: Decision) -> Any:
         """Feedback for the learner."""
@@ -550,8 +550,8 @@ class LabelEvaluator(RewardedLabels):
         """Play a round of the learner's own: predict, and receive the feedback that the protocol gives."""
         learner, right = self.learner(event.key), bool(mine.action == true)
         self.observe("played", right)
-        told = true if Feedback.LABEL in learner.card.kinds else right
-        learner.learn(mine, told)
+        signal = true if Feedback.LABEL in learner.card.kinds else right
+        learner.learn(mine, signal)
 
     def _saw_judged(self, p: float, right: bool) -> None:
         """Add the probability of the shown label, and whether it was correct."""

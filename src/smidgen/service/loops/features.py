@@ -191,14 +191,24 @@ def check_range(numbers: FloatArray) -> FloatArray:
 Candidates = Annotated[list[Candidate], Meta(min_length=1, max_length=CANDIDATES)] | CompactCandidates
 
 
-def read(given: list[Candidate] | CompactCandidates, vectors: Vectors) -> tuple[list[Any], Any]:
-    """The candidates' ids and their features, row by row."""
+def read(
+    given: list[Candidate] | CompactCandidates, vectors: Vectors, *, priced: bool = False
+) -> tuple[list[Any], Any]:
+    """The candidates' ids and their features, row by row; ``priced`` if they may have costs."""
     if isinstance(given, CompactCandidates):
         ids, rows = given.ids, vectors.matrix(given.features)
         if len(ids) != len(rows):
             raise Impossible(f"there are {len(ids)} ids and {len(rows)} rows of features", "send one row per id")
     else:
         ids = [candidate.id for candidate in given]
+        if (
+            not priced
+            and (dear := next((i for i, each in enumerate(given) if each.costs is not None), None)) is not None
+        ):
+            raise Impossible(
+                f"candidates[{dear}].costs is given, and only choose models have a budget",
+                'remove "costs", or create a model with "loop": "choose" and "budget"',
+            )
         features: list[Any] = [candidate.features for candidate in given]
         if None in features and not vectors.records:
             raise Impossible(f"candidates[{features.index(None)}].features is missing", f"send {vectors.dim} numbers")
@@ -221,7 +231,7 @@ def without_excluded(ids: list[Any], rows: Any, excluded: Sequence[Any]) -> tupl
 def build_context(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors, top: int | None = None) -> Any:
     """Context of the learner: records with their context, or rows of numbers; with ``top`` to rank."""
     if vectors.records:
-        return Offer(dict(zip(ids, rows, strict=True)), context=context, top=top)
+        return Offer(dict(zip(ids, rows, strict=True)), context=context, top=top, costs=())
     if context is not None:
         raise Impossible(
             "context is given and this model expects rows of numbers",

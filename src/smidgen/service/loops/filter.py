@@ -277,10 +277,10 @@ class Filter(Loop):
         return f"It uses no features. Of the forwarded items, {estimate + 0.5:.1%} were relevant."
 
     def measure_of(
-        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+        self, made: Decision, signal: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
         """1 if the forwarded item was relevant, else 0."""
-        return float(bool(told)) if made.action else None
+        return float(bool(signal)) if made.action else None
 
 
 def _learns_from_dropped(learner: type[Learner] | None) -> bool:

@@ -176,10 +176,10 @@ class Rank(Loop):
         shown, front = decision.action.tolist(), set(chosen)
         better = [*chosen, *(doc for doc in shown if doc not in front)]  # as `smidgen.from_clicks`
         position = next((float(place) for place, doc in enumerate(shown, 1) if doc in front), None)
-        told: Any = np.array(better, dtype=np.int64)
+        signal: Any = np.array(better, dtype=np.int64)
         if self.kinds[field] == Feedback.CLICKS and _learns_from_clicks(learner, decision):
-            told = Clicks(chosen)
-        return ParsedFeedback(told, float(better == shown), position)
+            signal = Clicks(chosen)
+        return ParsedFeedback(signal, float(better == shown), position)
 
     def signal_for_follower(
         self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
@@ -253,10 +253,10 @@ class Rank(Loop):
         return FeedbackForm(text=text, options=options, ordered=True)
 
     def measure_of(
-        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+        self, made: Decision, signal: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
         """1 if the ranking was accepted unchanged, else 0."""
-        better = told.better(made.action) if isinstance(told, Clicks) else told
+        better = signal.better(made.action) if isinstance(signal, Clicks) else signal
         return float(np.asarray(better).tolist() == np.asarray(made.action).tolist())
 
 

@@ -198,8 +198,8 @@ class Tune(Loop):
     def short_text(self, reply: Mapping[str, Any]) -> str:
         """The first coordinates, or knobs."""
         if "knobs" in reply:
-            told = [_valued(name, value) for name, value in list(reply["knobs"].items())[:4]]
-            return ", ".join(told) + (", …" if len(reply["knobs"]) > 4 else "")
+            values = [_valued(name, value) for name, value in list(reply["knobs"].items())[:4]]
+            return ", ".join(values) + (", …" if len(reply["knobs"]) > 4 else "")
         point = reply["point"]
         return "(" + ", ".join(f"{x:.3g}" for x in point[:4]) + (", …)" if len(point) > 4 else ")")
 
@@ -210,8 +210,8 @@ class Tune(Loop):
     def feedback_form(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> FeedbackForm:
         """A loss or a gradient to type in."""
         named = [_valued(name, value) for name, value in reply.get("knobs", {}).items()]
-        told = ", ".join(named) if named else f"({', '.join(f'{x:.3g}' for x in reply['point'])})"
-        text = f"It proposes {told}."
+        proposed = ", ".join(named) if named else f"({', '.join(f'{x:.3g}' for x in reply['point'])})"
+        text = f"It proposes {proposed}."
         if Feedback.LOSS in learner.card.kinds:
             return FeedbackForm(text=text, entry=FormField(label="The loss at the point", field="loss"))
         return FeedbackForm(text=text, entry=FormField(label="The gradient at the point", field="gradient", many=True))
@@ -221,10 +221,10 @@ class Tune(Loop):
         return list(self.knobs.numbers)[index] if self.knobs is not None else f"x{index + 1}"
 
     def measure_of(
-        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+        self, made: Decision, signal: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
         """The loss."""
-        return float(told) if isinstance(told, (int, float)) else None
+        return float(signal) if isinstance(signal, (int, float)) else None
 
 
 def _finite(value: float | None) -> float | None:

@@ -122,12 +122,12 @@ class Constant(Check):
                 "A constant feature is useful as an offset. If it should vary, check where the app gets it.",
                 {"constant": 1, "of": dim, "decisions": seen.decisions, "first": evidence.column(still[0])},
             )
-        told = ", ".join(evidence.column(column) for column in still[:CONSTANT_NAMED])
+        listed = ", ".join(evidence.column(column) for column in still[:CONSTANT_NAMED])
         more = f" and {len(still) - CONSTANT_NAMED} more" if len(still) > CONSTANT_NAMED else ""
         many = len(still) >= CONSTANT_WARNING * dim
         return self.finding(
             "warning" if many else "info",
-            f"{len(still)} of {dim} features never vary in the last {seen.decisions} decisions: {told}{more}.",
+            f"{len(still)} of {dim} features never vary in the last {seen.decisions} decisions: {listed}{more}.",
             "Remove them, or check where the app gets them. Features that are the same for all candidates of "
             "a decision "
             'belong in "context" of a model that accepts records.',
@@ -310,11 +310,11 @@ def _answers(steps: list[Update]) -> Iterator[tuple[Hashable, Hashable]]:
                 yield (place, pair), shown
 
 
-def _first(told: Any, action: Any) -> tuple[int, int]:
+def _first(preferred: Any, action: Any) -> tuple[int, int]:
     """The first of what is better and of what was shown; of two that were shown, the better one and the other."""
     if isinstance(action, tuple):
-        return int(np.ravel(action[told])[0]), int(np.ravel(action[1 - told])[0])
-    better = told.order if hasattr(told, "order") else told
+        return int(np.ravel(action[preferred])[0]), int(np.ravel(action[1 - preferred])[0])
+    better = preferred.order if hasattr(preferred, "order") else preferred
     return int(np.ravel(better)[0]), int(np.ravel(action)[0])
 
 

@@ -11,10 +11,11 @@ import numpy as np
 from smidgen.evaluate.lift import best_constant
 from smidgen.learners import Feedback, Loop
 from smidgen.service.engine.description import span_of
+from smidgen.service.engine.spending import budget_figures
 from smidgen.service.monitoring.breakdown import latest, same_offers
 from smidgen.service.monitoring.evidence import Check, Evidence, Update, percent
 from smidgen.service.monitoring.groups import Groups, group_rows, ratio_of
-from smidgen.service.schemas import Finding
+from smidgen.service.schemas import BudgetFigures, Finding
 
 # One feedback moved the weights by more than all before it together.
 
@@ -285,6 +286,65 @@ class WorseThanHoldout(Check):
             "smidgen replay, and raise the share of the holdout until the model is better.",
             {"loss": loss, "of": found.difference.n},
         )
+
+
+# A budget that is not kept, or cannot be.
+
+#: The mean of the last decisions may be this part above the limit; so many must have been paid.
+OVER, PAID_ENOUGH = 0.1, 200
+#: A price from which on the cheapest candidate is nearly always shown.
+STEEP = 10.0
+#: The part of a limit that exploration alone may cost.
+FLOOR_PART = 0.5
+
+
+class OverBudget(Check):
+    """More is spent than the budget allows, or exploration alone costs more than half of it."""
+
+    code = "over_budget"
+
+    def run(self, evidence: Evidence) -> Finding | None:
+        """Say by how much, and whether the cheapest candidates can meet the limit."""
+        if evidence.model.blueprint.terms.budget is None:
+            return None
+        model = evidence.model
+        for name, figures in (budget_figures(evidence.reading, model) or {}).items():
+            if evidence.counts.decisions >= PAID_ENOUGH and (figures.recent or 0.0) > (1.0 + OVER) * figures.limit:
+                return self._over(name, figures)
+            share = model.blueprint.terms.min_share
+            least = float(share if share is not None else model.blueprint.settings.get("min_share") or 0.0)
+            dear = self._floor_cost(evidence, name, least)
+            if dear is not None and dear > FLOOR_PART * figures.limit:
+                return self.finding(
+                    "warning",
+                    f"Exploration alone costs {dear:.3g} {name} per decision, more than half of the limit of "
+                    f"{figures.limit:.3g}.",
+                    "Lower min_share, raise the limit, or offer fewer expensive candidates.",
+                    {"currency": name, "floor": dear, "limit": figures.limit},
+                )
+        return None
+
+    def _over(self, name: str, figures: BudgetFigures) -> Finding:
+        recent = figures.recent or 0.0
+        cheapest = figures.price >= STEEP
+        why = "although the cheapest candidate is shown nearly always" if cheapest else "and the price is rising"
+        return self.finding(
+            "problem",
+            f"The last decisions cost {recent:.3g} {name} each, {recent / figures.limit:.2f} times the limit of "
+            f"{figures.limit:.3g}, {why}.",
+            "Raise the limit, offer cheaper candidates, or lower min_share and explore."
+            if cheapest
+            else "Wait for 200 more decisions; if it lasts, check the costs that are reported.",
+            {"currency": name, "recent": recent, "limit": figures.limit, "price": figures.price},
+        )
+
+    def _floor_cost(self, evidence: Evidence, currency: str, least: float) -> float | None:
+        """What the least shares of the candidates of a recent decision cost, by its estimates."""
+        if not least:
+            return None
+        latest = evidence.decisions[-1:]
+        costs = (latest[0].costs or {}).get(currency) if latest else None
+        return None if costs is None else float(least * costs.sum())
 
 
 # Feedback comes, and the weights do not move: steps that vanish.

@@ -2,9 +2,11 @@
 
 A champion and the one next to it: whether that one is better, how sure that is, and how long it will take.
 
-A challenger answers a random share of the requests, so the means of both arms can be compared as they are, each with a
-confidence sequence at half of the error. A shadow is never shown: what it would have earned comes from the champion's
-log, where the champion draws its answers, by inverse propensities. Everything may be looked at as often as one likes.
+A challenger answers a random share of the requests, so the rewards of both arms give the difference, adjusted for what
+the champion expected of each request (`smidgen.evaluate.lift`). Where units are split, units are the observations.
+Where the share changed meanwhile, or losses have no range, each mean has a confidence sequence at half of the error. A
+shadow is never shown: what it would have earned comes from the champion's log, where the champion draws its answers, by
+inverse propensities. Everything may be looked at as often as one likes.
 """
 
 from __future__ import annotations
@@ -17,14 +19,16 @@ from typing import NamedTuple
 import numpy as np
 
 from smidgen.decision import FloatArray
-from smidgen.evaluate.confidence import FEW, lower_ends, mean_between
-from smidgen.evaluate.lift import Verdict, decisions_to_go
+from smidgen.evaluate.confidence import FEW, Estimate, lower_ends, mean_between
+from smidgen.evaluate.lift import Verdict, decisions_to_go, lift, lift_of_units
 from smidgen.evaluate.lift import verdict as verdict_of
 from smidgen.evaluate.off_policy import effective_sample_size, sides_of_difference
 from smidgen.learners import Feedback
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Unknown
-from smidgen.service.schemas import Agreement, Arm, CompareReply, Difference
+from smidgen.service.log import codec
+from smidgen.service.monitoring.covariates import covariates, expected
+from smidgen.service.schemas import Agreement, Arm, CompareReply, Difference, Of
 from smidgen.service.storage.protocol import StoreReader
 
 # What a comparison comes to, in words.
@@ -107,6 +111,8 @@ def _unknown(found: CompareReply, other: str) -> str:
 
 #: The interval misses the true difference with this probability, at whatever moments one looks.
 ALPHA = 0.05
+#: How many changes of a challenger's settings are looked at.
+_AMENDMENTS = 1_000
 #: How many decisions of each arm are compared at most: the first ones since both stand together.
 MOST = 100_000
 
@@ -126,6 +132,7 @@ class _Row(NamedTuple):
     chosen: int | None
     feedback_seq: int | None
     measure: float | None
+    unit: str | None = None
 
     @property
     def counts(self) -> bool:
@@ -169,7 +176,7 @@ def compare_arms(reading: StoreReader, model: ServedModel, now: float) -> Compar
         shards = {part.shard for part in other.parts}
         theirs = [row for row in answered if row.shard in shards]
         arms[other.name] = _arm(theirs, scale, now)
-        difference, exact = _by_arms(_values(ours, scale, now), _values(theirs, scale, now), scale), True
+        difference, exact = _of_arms(reading, champion, other, (ours, theirs), scale, now), True
     verdict = _verdict(difference, lower=scale.lower_is_better)
     share = other.blueprint.terms.share
     to_go = _to_go(difference, verdict, [arm.of for arm in arms.values()], share)
@@ -234,6 +241,91 @@ def _arm(rows: Sequence[_Row], scale: _Scale, now: float) -> Arm:
 
 def _nothing(n: int, width: float) -> Difference:
     return Difference(value=0.0, low=-width, high=width, effective=0.0, n=n, enough=False)
+
+
+class _Shown(NamedTuple):
+    """A closed decision: the champion's own event of it, which arm was shown, its unit, and what it earned, 0 to 1."""
+
+    at: float
+    place: tuple[int, int]
+    treated: float
+    unit: str | None
+    value: float
+
+
+def _of_arms(
+    reading: StoreReader,
+    champion: ServedModel,
+    other: ServedModel,
+    arms: tuple[Sequence[_Row], Sequence[_Row]],
+    scale: _Scale,
+    now: float,
+) -> Difference:
+    """The difference of both arms: by decision and adjusted, by unit, or of two means where that is all there is."""
+    share, (ours, theirs) = other.blueprint.terms.share or 0.0, arms
+    mine, rivals = _values(ours, scale, now), _values(theirs, scale, now)
+    few = min(len(mine), len(rivals)) < FEW
+    if few or scale.lower_is_better or not 0.0 < share < 1.0 or _share_has_changed(reading, other):
+        return _by_arms(mine, rivals, scale)
+    shown = [
+        _Shown(row.expires_at, place, treated, row.unit, min(1.0, max(0.0, (value - scale.low) / scale.width)))
+        for treated, rows in ((0.0, ours), (1.0, theirs))
+        for row in rows
+        if (value := scale.value(row, now)) is not None
+        for place in [(row.shard, row.shown_seq) if not treated else (_place(champion, other, row), row.seq)]
+    ]
+    shown.sort(key=lambda each: (each.at, each.place))
+    of = other.blueprint.body.challenger_of
+    if isinstance(of, Of) and of.by == "unit" and any(each.unit is not None for each in shown):
+        return _by_units(shown, scale)
+    seqs: dict[int, list[int]] = {}
+    for each in shown:
+        seqs.setdefault(each.place[0], []).append(each.place[1])
+    x = covariates(expected(reading, champion, seqs), [each.place for each in shown])
+    values, treated = np.array([each.value for each in shown]), np.array([each.treated for each in shown])
+    found = _difference(lift(values, treated, share=share, covariates=x, alpha=ALPHA).difference, scale)
+    found.value = min(max(float(rivals.mean() - mine.mean()), found.low), found.high)  # as the arms are reported
+    return found
+
+
+def _place(champion: ServedModel, other: ServedModel, row: _Row) -> int:
+    """The champion's shard of a decision that the challenger answered."""
+    part = next((part.part for part in other.parts if part.shard == row.shard), 0)
+    return champion.parts[part].shard
+
+
+def _share_has_changed(reading: StoreReader, other: ServedModel) -> bool:
+    """Whether the share of a challenger was amended since it stands beside its champion."""
+    for part in other.parts:
+        for seq, type, _ in reading.query("settings", part.shard, limit=_AMENDMENTS):
+            event = reading.event(part.shard, seq) if type == "amended" else None
+            if event is not None and "share" in (codec.read_fields(event.body, seq).get("changes") or {}):
+                return True
+    return False
+
+
+def _by_units(shown: Sequence[_Shown], scale: _Scale) -> Difference:
+    """The difference where units were split: each unit is an observation of its arm."""
+    sums: dict[tuple[object, float], list[float]] = {}
+    for each in shown:
+        one = sums.setdefault((each.unit if each.unit is not None else each.place, each.treated), [0.0, 0.0])
+        one[0] += each.value
+        one[1] += 1.0
+    rewards, decisions = np.array(list(sums.values())).T
+    treated = np.array([arm for _, arm in sums])
+    return _difference(lift_of_units(rewards, decisions, treated, alpha=ALPHA).difference, scale, len(shown))
+
+
+def _difference(found: Estimate, scale: _Scale, n: int | None = None) -> Difference:
+    width = scale.width
+    return Difference(
+        value=found.value * width if math.isfinite(found.value) else 0.0,
+        low=found.low * width,
+        high=found.high * width,
+        effective=found.effective,
+        n=found.n if n is None else n,
+        enough=found.enough,
+    )
 
 
 def _by_arms(ours: FloatArray, theirs: FloatArray, scale: _Scale) -> Difference:

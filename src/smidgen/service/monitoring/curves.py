@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ import numpy as np
 from smidgen.decision import FloatArray, IntArray
 from smidgen.service.engine.description import committed_counts
 from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.retention import last_before
+from smidgen.service.log import codec
+from smidgen.service.log.events import stamp
 from smidgen.service.loops.estimates import mean
 from smidgen.service.monitoring.health import ConditionReport
 from smidgen.service.storage.protocol import Question, StoreReader
@@ -145,7 +149,10 @@ def learnt_points(rows: FloatArray, span: tuple[float, float] | None) -> list[di
     merged, starts = windows(rows, _enough(rows))
     lags = np.maximum.accumulate(np.maximum.reduceat(rows[:, 6], starts)) if len(rows) else rows[:, 6]
     points, done = [], 0
-    for (n, measured, total, squares, placed, position, _), lag in zip(merged.tolist(), lags.tolist(), strict=True):
+    ends = [*(BLOCK * starts[1:]).tolist(), BLOCK * len(rows)] if len(rows) else []
+    for (n, measured, total, squares, placed, position, _), lag, end in zip(
+        merged.tolist(), lags.tolist(), ends, strict=True
+    ):
         if not n:  # all of it was erased
             continue
         value, low, high = mean(int(measured), total, squares, span)
@@ -159,10 +166,52 @@ def learnt_points(rows: FloatArray, span: tuple[float, float] | None) -> list[di
                 "high": high,
                 "position": position / placed if placed else None,
                 "lag": int(lag),
+                "version": end,
             }
         )
         done += int(n)
     return points
+
+
+#: How many changes of settings a chart marks at most.
+MARKS = 50
+
+
+def timed(reading: StoreReader, model: ServedModel, points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return points with the time of the last answer of each; of models with several shards without."""
+    if len(model.parts) > 1:
+        return [{**point, "at": None} for point in points]
+    found = []
+    for point in points:
+        rows = reading.query("answered_at", model.shard, version=point["version"])
+        found.append({**point, "at": stamp(rows[0][0]) if rows else None})
+    return found
+
+
+def version_since(reading: StoreReader, model: ServedModel, since: float) -> int:
+    """Return the version that was in force at a time, 0 before the log begins."""
+    base = reading.checkpoint(model.shard)
+    first = base.seq if base is not None else 0
+    seq = last_before(reading, model.shard, first, model.seq, since)
+    return reading.version_at(model.shard, seq) if seq > first else 0
+
+
+def settings_marks(reading: StoreReader, model: ServedModel) -> list[dict[str, Any]]:
+    """Return when settings changed, another model was promoted, or somebody went back, oldest first."""
+    found = []
+    for seq, type, at in reading.query("settings", model.shard, limit=MARKS):
+        event = reading.event(model.shard, seq)
+        fields = codec.read_fields(event.body, seq) if event is not None else {}
+        found.append({"at": stamp(at), "text": _mark(type, fields)})
+    return found[::-1]
+
+
+def _mark(type: str, fields: Mapping[str, Any]) -> str:
+    if type == "amended":
+        return f"changed {', '.join(sorted(fields.get('changes') or ())) or 'settings'}"
+    return (
+        f"promoted {fields.get('source')}" if type == "promoted" else f"rolled back to version {fields.get('version')}"
+    )
 
 
 def made_points(rows: FloatArray) -> list[dict[str, Any]]:

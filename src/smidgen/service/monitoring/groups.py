@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.evaluate.confidence import Estimate
 from smidgen.evaluate.lift import Lift, SampleRatio, lift, lift_of_units, mean_of_units, sample_ratio
 from smidgen.service.engine.description import span_of
@@ -60,9 +61,13 @@ class Groups:
         The model's loop: it says what missing feedback counts for.
     now
         Seconds since 1970.
+    x
+        Covariates of decisions by event, of models with one shard; they count where there are no units.
     """
 
-    def __init__(self, rows: Sequence[GroupRow], loop: Loop, now: float) -> None:
+    def __init__(
+        self, rows: Sequence[GroupRow], loop: Loop, now: float, x: Mapping[int, Sequence[float]] | None = None
+    ) -> None:
         low, high = span_of(loop) or (0.0, 1.0)
         worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
         sums: dict[tuple[object, bool], list[float]] = {}
@@ -84,6 +89,9 @@ class Groups:
         self.known = len(named) or None
         self._rewards, self._decisions = np.array([*sums.values()]).reshape(-1, 2).T
         self._treated = np.array([not held for _, held in sums], dtype=np.float64)
+        self._x: FloatArray | None = None
+        if x is not None and self.known is None and sums:
+            self._x = np.array([x[seq] for seq, _ in sums if isinstance(seq, int)])
 
     @property
     def decisions_per_unit(self) -> float:
@@ -97,7 +105,7 @@ class Groups:
         if self.known is not None:
             return lift_of_units(self._rewards, self._decisions, self._treated)
         chances = np.clip(1.0 - np.array(self._shares), 1e-9, 1.0 - 1e-9)
-        return lift(self._rewards, self._treated, share=chances)
+        return lift(self._rewards, self._treated, share=chances, covariates=self._x)
 
     def mean(self, holdout: int, span: tuple[float, float]) -> MeanReply:
         """Return the mean reward of the model (0) or of the holdout (1)."""

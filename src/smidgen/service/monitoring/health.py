@@ -45,13 +45,13 @@ NUMBERS = 2_000_000
 
 def feature_difference(step: Update) -> FloatArray | None:
     """φ(better) − φ(shown) of a feedback; None where nothing is compared."""
-    context, shown, told = step.decision.context, step.decision.action, step.learner_input
-    if not isinstance(context, Ranking | Choice) or isinstance(told, float):
+    context, shown, preferred = step.decision.context, step.decision.action, step.learner_input
+    if not isinstance(context, Ranking | Choice) or isinstance(preferred, float):
         return None
     if isinstance(shown, tuple):  # two were shown, and the index of the better one came back
-        better, shown = shown[told], shown[1 - told]
+        better, shown = shown[preferred], shown[1 - preferred]
     else:
-        better = told.better(shown) if isinstance(told, Clicks) else told
+        better = preferred.better(shown) if isinstance(preferred, Clicks) else preferred
     difference: FloatArray = context.difference(better, shown)
     return difference
 

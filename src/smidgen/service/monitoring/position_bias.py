@@ -175,13 +175,13 @@ def _clicks(clicked: Sequence[ClickedRanking], curve: ExaminationReply | None) -
     look as they do there.
     """
     per_list = float(np.mean([len(each.clicks) for each in clicked])) if clicked else None
-    told: dict[str, float | int | None] = {"clicked_lists": len(clicked), "clicks": per_list}
+    measured: dict[str, float | int | None] = {"clicked_lists": len(clicked), "clicks": per_list}
     if curve is None or len(clicked) < FEW:
-        return told | {"lost": None, "lost_low": None, "lost_high": None}
+        return measured | {"lost": None, "lost_low": None, "lost_high": None}
     read = np.array(curve.value)
     lost = [_lost(each, read) for each in clicked]
     value, low, high = mean_of(lost, None)
-    return told | {"lost": value, "lost_low": low, "lost_high": high}
+    return measured | {"lost": value, "lost_low": low, "lost_high": high}
 
 
 def _lost(each: ClickedRanking, read: FloatArray) -> float:
@@ -195,22 +195,22 @@ def _lost(each: ClickedRanking, read: FloatArray) -> float:
 def _sentence(figures: dict[str, float | int | None], *, clicks: bool) -> str:
     lists, differs = figures["lists"], figures["differs"] or 0.0
     if differs == 0.0:
-        told = f"All of the last {lists} rankings were the best guess: no randomization and no cost. "
+        text = f"All of the last {lists} rankings were the best guess: no randomization and no cost. "
         end = "Clicks then mix relevance with position." if clicks else "For corrected rankings this is fine."
-        return told + end
-    told = (
+        return text + end
+    text = (
         f"{differs:.0%} of the last {lists} rankings differed from the best guess in the first {PLACES} positions; a "
         f"document was {figures['displacement']:.1f} positions from its place in the best guess."
     )
     if figures["worth"] is not None:
-        told += f" By the model's own scores these rankings have {figures['worth']:.1%} of the value of the best guess."
+        text += f" By the model's own scores these rankings have {figures['worth']:.1%} of the value of the best guess."
     if figures["lost"] is not None:
-        told += (
+        text += (
             f" By {figures['clicked_lists']} clicked rankings and the position bias, the best guess would have had "
             f"{figures['lost']:+.3f} clicks per list ({figures['lost_low']:+.3f} to {figures['lost_high']:+.3f}); "
             f"there were {figures['clicks']:.2f}."
         )
-    return told
+    return text
 
 
 # What takes a look at the lists of a rank model, kept until its log has grown: perturbation and examination.

@@ -174,8 +174,8 @@ def in_words(found: Contributions | None) -> str | None:
     """The strongest of them as a sentence."""
     if found is None or not found.items:
         return None
-    told = ", ".join(f"{name} ({value:+.3g})" for name, value in found.items[:TOLD])
-    return f"By the weights of version {found.version:,} this speaks for it, or against: {told}."
+    listed = ", ".join(f"{name} ({value:+.3g})" for name, value in found.items[:TOLD])
+    return f"By the weights of version {found.version:,} this speaks for it, or against: {listed}."
 
 
 def _by_row(
@@ -192,11 +192,11 @@ def _by_row(
     if len(columns) and columns.max() >= len(weights):
         return None
     own = columns < len(weights) if known is None else columns < len(np.atleast_2d(learner.weights)[0])
-    told = [(name(int(c)), float(weights[c] * v)) for c, v in zip(columns[own], values[own], strict=True)]
+    named = [(name(int(c)), float(weights[c] * v)) for c, v in zip(columns[own], values[own], strict=True)]
     if not own.all():
         names = {int(c): name(int(c)) for c in columns[own]}
-        told.append((curvature_name(names, columns[own]), float(weights[columns[~own]] @ values[~own])))
-    return told
+        named.append((curvature_name(names, columns[own]), float(weights[columns[~own]] @ values[~own])))
+    return named
 
 
 class Explained(NamedTuple):

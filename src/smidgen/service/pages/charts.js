@@ -1,5 +1,5 @@
 // Charts in SVG: lines with bands, columns, bars. The style sheet colours them, so a change of theme needs no drawing anew.
-import { h, svg } from "./dom.js";
+import { h, middle, svg } from "./dom.js";
 
 const drawn = new WeakMap(); // what each element shows
 const watch = new ResizeObserver((entries) => entries.forEach(({ target }) => lay(target)));
@@ -11,16 +11,15 @@ function wide(text, size = TEXT) {
   return pen.measureText(text).width;
 }
 
-// As much of a text as there is room for.
+// As much of a text as there is room for, cut in the middle.
 function fitted(text, room, size) {
-  if (wide(text, size) <= room) return text;
-  let [least, most] = [1, text.length];
+  let [least, most] = [3, text.length];
   while (least < most) {
-    const middle = (least + most + 1) >> 1;
-    if (wide(`${text.slice(0, middle)}…`, size) <= room) least = middle;
-    else most = middle - 1;
+    const length = (least + most + 1) >> 1;
+    if (wide(middle(text, length), size) <= room) least = length;
+    else most = length - 1;
   }
-  return `${text.slice(0, least)}…`;
+  return middle(text, least);
 }
 
 // Round numbers from one end to the other, about so many; whole ones where there are no others.
@@ -71,6 +70,28 @@ function frame(image, size, axis, values, below) {
   return { left, right: size.width - RIGHT, bottom, y };
 }
 
+// Steps of an axis of time, in seconds, and how their marks are written.
+const [HOUR, DAY] = [3600, 86400];
+const TIMES = [1, 5, 15, 60, 300, 900, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 28 * DAY, 91 * DAY, 364 * DAY, 3640 * DAY];
+
+function timeLabel(ms, step) {
+  const then = new Date(ms);
+  if (step >= DAY) return then.toLocaleDateString("en", { day: "numeric", month: "short", ...(step >= 91 * DAY ? { year: "numeric" } : {}) });
+  return then.toLocaleTimeString("en-GB", step < 60 ? {} : { hour: "2-digit", minute: "2-digit" });
+}
+
+// The horizontal axis, of times in milliseconds: round ones of the reader's own clock.
+function acrossTime(image, { left, right, bottom }, from, to) {
+  const count = Math.max(1, Math.floor((right - left) / 92));
+  const step = 1000 * (TIMES.find((size) => (to - from) / 1000 / size <= count + 1) ?? TIMES.at(-1));
+  const shift = 60000 * new Date(from).getTimezoneOffset();
+  const x = scale(from, to, left, right);
+  for (let at = Math.ceil((from - shift) / step) * step + shift; at <= to; at += step) {
+    image.append(words("tick tick-x", x(at), bottom + 15, timeLabel(at, step / 1000)));
+  }
+  return x;
+}
+
 // The horizontal axis, of numbers.
 function across(image, { left, right, bottom }, axis, from, to, grid) {
   const longest = Math.max(...[from, to].map((value) => wide(tickLabel(value, ticks(from, to, 5, axis.whole))))) + 18;
@@ -99,7 +120,8 @@ function lines(image, size, picture) {
   image.append(line("axis", room.left, room.bottom, room.right, room.bottom));
   const [from, to] = [below.from ?? Math.min(...at), Math.max(...at)];
   const margin = 0.02 * (to - from || 1);
-  const x = across(image, room, below, below.from === undefined ? from - margin : from, to + margin);
+  const x = below.time ? acrossTime(image, room, from - margin, to + margin)
+    : across(image, room, below, below.from === undefined ? from - margin : from, to + margin);
   for (const each of picture.lines) {
     const group = svg("g", { class: `series ${each.colour}` });
     const there = at.map((_, i) => i).filter((i) => Number.isFinite(each.values[i]));
@@ -113,7 +135,10 @@ function lines(image, size, picture) {
     image.append(group);
   }
   for (const event of picture.events ?? []) {
-    if (event.at >= from - margin && event.at <= to + margin) image.append(line("event", x(event.at), TOP, x(event.at), room.bottom));
+    if (!(event.at >= from - margin && event.at <= to + margin)) continue;
+    const mark = line("event", x(event.at), TOP, x(event.at), room.bottom);
+    if (event.text) mark.append(svg("title", {}, event.text));
+    image.append(mark);
   }
   const mark = (i) => [line("guide", x(at[i]), TOP, x(at[i]), room.bottom),
     ...picture.lines.filter((each) => Number.isFinite(each.values[i])).map((each) => svg("circle", { class: `dot ${each.colour}`, cx: x(at[i]), cy: room.y(each.values[i]), r: 5 }))];

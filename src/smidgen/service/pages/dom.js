@@ -28,6 +28,13 @@ export function announce(text) {
   by("announce").textContent = text;
 }
 
+// A long text keeps its beginning and its end: ids often differ in their last letters.
+export function middle(text, most = 36) {
+  if (text.length <= most) return text;
+  const head = Math.ceil((most - 1) / 2);
+  return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
+}
+
 export const whole = (n) => Math.round(n).toLocaleString("en");
 export const percent = (x) => `${x < 1 && x > 0.9995 ? "99.9" : +(100 * x).toFixed(1)} %`;
 export const short = (x) => (Math.abs(x) >= 1000 || (x !== 0 && Math.abs(x) < 0.001) ? x.toExponential(1) : String(+x.toPrecision(3)));

@@ -1,9 +1,9 @@
-// One model: quality, regret bound, weights, feedback delay.
+// One model: health, worth, candidates, the curve, exploration, weights, settings, decisions; bounds for researchers.
 import { get, model as path } from "./api.js";
 import { callsCard } from "./calls.js";
 import { draw } from "./charts.js";
 import { compareCard } from "./compare.js";
-import { announce, figure, h, interval, percent, set, short, span, whole } from "./dom.js";
+import { announce, clock, figure, h, interval, middle, percent, set, short, span, whole } from "./dom.js";
 import { archiveDialog, editDialog, reviveDialog } from "./edit.js";
 import { examinationCard } from "./examination.js";
 import { healthCard, idle } from "./health.js";
@@ -15,13 +15,21 @@ import { recentCard } from "./story.js";
 import { positions, reaction } from "./request.js";
 import { tasteCard } from "./taste.js";
 import { tryCard } from "./tryit.js";
+import { candidatesCard, worthCard } from "./worth.js";
 
 export function chartCard(title, note, size, kind = "") {
   const chart = h("div", { class: `chart ${kind}`, role: "group", "aria-roledescription": "chart", "aria-label": title, "aria-description": "Arrow keys read the values one by one.", tabindex: "0" });
   const caption = h("figcaption", {}, note);
   const empty = h("p", { class: "empty" }, "No data yet.");
   const heading = h("h2", {}, title);
-  const root = h("section", { class: `card ${size}` }, h("figure", {}, heading, chart, empty, caption));
+  const bigger = h("button", { type: "button", class: "quiet enlarge", title: "Enlarge", "aria-label": `Enlarge ${title}`, "aria-pressed": "false", hidden: true, onclick: () => enlarge(!root.classList.contains("enlarged")) }, "⤢");
+  const root = h("section", { class: `card ${size}` }, h("figure", {}, h("div", { class: "row between head" }, heading, bigger), chart, empty, caption));
+  const enlarge = (yes) => {
+    root.classList.toggle("enlarged", yes);
+    document.body.classList.toggle("covered", yes);
+    bigger.setAttribute("aria-pressed", String(yes));
+  };
+  root.addEventListener("keydown", (event) => event.key === "Escape" && enlarge(false));
   chart.hidden = true;
   let drawn = null;
   // Drawn again only when the data has changed.
@@ -30,8 +38,9 @@ export function chartCard(title, note, size, kind = "") {
     if (picture && content === drawn) return;
     drawn = picture ? content : null;
     chart.hidden = !picture;
+    bigger.hidden = !picture;
     empty.hidden = Boolean(picture);
-    if (!picture) return;
+    if (!picture) { enlarge(false); return; }
     chart.setAttribute("aria-label", `${title}: ${summary}`);
     draw(chart, picture);
   };
@@ -41,6 +50,10 @@ export function chartCard(title, note, size, kind = "") {
 const counting = (title = "learned feedback") => ({ title, from: 0, whole: true });
 const inFull = (x) => String(+x.toPrecision(4)).replace("-", "−");
 const share = (x) => `${(100 * x).toFixed(1)} %`;
+const SELDOM = 10000; // worth and candidates read thousands of decisions: not at every look, in milliseconds
+const SHORTEST = 60000; // a curve over less time, in milliseconds, counts feedback instead
+// The ranges of the curve, in seconds; 0 is all of it.
+const RANGES = [["0", "all time"], ["3600", "last hour"], ["86400", "last 24 hours"], ["604800", "last 7 days"], ["2592000", "last 30 days"], ["7776000", "last 90 days"]];
 const SHARE = { from: 0, to: 1.02, share: true };
 
 export function modelView(name, refresh) {
@@ -73,9 +86,14 @@ export function modelView(name, refresh) {
 
 function build(model, loop, refresh, again) {
   const tiles = Object.fromEntries(["quality", "version", "decisions", "answered", "late", "lag"].map((id) => [id, { value: h("div", { class: "value", id: `tile-${id}` }), label: h("div", { class: "label" }) }]));
-  const curve = chartCard(loop.words.curve, loop.words.about_curve, "wide");
+  const curve = chartCard(loop.words.curve, loop.words.about_curve, "full");
   curve.chart.id = "curve";
-  const bound = chartCard("Regret bound", "", "third", "short");
+  const period = h("select", { id: "range", "aria-label": "Range of time" }, RANGES.map(([value, text]) => h("option", { value }, text)));
+  period.addEventListener("change", () => refresh());
+  curve.heading.after(period);
+  const bound = chartCard("Regret bound", "", "full", "short");
+  const worth = worthCard(model, loop);
+  const candidates = candidatesCard(model, loop);
   const second = secondCard(loop);
   const strong = weightsCard(model, loop);
   const lag = chartCard("Feedback delay", "", second ? "third" : "half", "short");
@@ -87,7 +105,7 @@ function build(model, loop, refresh, again) {
   const examination = examinationCard(chartCard);
   const best = bestCard();
   const taste = loop.texts ? tasteCard(model) : null;
-  const charts = h("div", { class: "charts full" }, best.root, taste && taste.root, examination.root, second && second.root, strong.root, lag.root);
+  const charts = h("div", { class: "charts full" }, best.root, taste && taste.root, second && second.root, examination.root, strong.root, lag.root);
   const calls = callsCard();
   const back = loop.back.find((each) => each.feedback === model.feedback) ?? loop.back[0];
   const asked = (request) => calls.update({ name: model.name, request, feedback: reaction(back, model, request), answer: loop.answer[0] });
@@ -98,17 +116,24 @@ function build(model, loop, refresh, again) {
       h("div", { class: "row" }, state, h("span", { class: "chip loop" }, model.loop), h("span", { class: "chip" }, model.learner), model.keyed && h("span", { class: "chip" }, "one learner per key"))),
     past.root,
     health.root,
+    worth.root,
+    candidates.root,
     compare.root,
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
-    h("div", { class: "grid" }, curve.root, bound.root, charts,
+    h("div", { class: "grid" }, curve.root, charts,
       asks && tryCard(model, loop, refresh, asked), settingsCard(model, back, again), asks && calls.root, recent.root),
+    h("details", { class: "researchers", id: "researchers" }, h("summary", {}, "For researchers: what theory promises"), bound.root),
   ];
 
+  let looked = 0;
   const update = async () => {
-    const told = await get(`${path(model.name)}/curve.json`); // first, so that no tile is older than the curve
+    const told = await get(`${path(model.name)}/curve.json?last_s=${period.value}`); // first, so that no tile is older than the curve
     const now = await get(`/v1/models/${encodeURIComponent(model.name)}`);
     const tell = (id, value, label) => { set(tiles[id].value, value); set(tiles[id].label, label); };
+    const due = Date.now() - looked > SELDOM;
+    if (due) looked = Date.now();
+    const late = Promise.all([...(due ? [worth.update(now), candidates.update()] : []), strong.update(), recent.update()]);
     const nothing = idle(await health.update(now));
     tell("quality", nothing ? "–" : figure(loop, now.quality.value), nothing ? `${now.quality.measure}: nothing to learn from` : `${now.quality.measure} (${interval(loop, now.quality)})`);
     past.update(now.undoing);
@@ -128,7 +153,7 @@ function build(model, loop, refresh, again) {
     const many = [...charts.children].filter((card) => !card.hidden).length;
     charts.style.setProperty("--columns", many === 4 ? 2 : Math.min(3, many));
     drawLag(lag, told.lag);
-    await Promise.all([strong.update(), recent.update()]);
+    await late;
   };
   return { parts: parts.filter(Boolean), update };
 }
@@ -152,19 +177,25 @@ function sampleBar(model, refresh) {
 function drawCurve(card, loop, told, now, nothing) {
   const points = told.points.filter((point) => point.value !== null);
   const last = points.at(-1);
+  const timed = points.every((point) => point.at) && Date.parse(last?.at) - Date.parse(points[0]?.at) >= SHORTEST;
+  const place = (point) => (timed ? Date.parse(point.at) : point.to);
   if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
   else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It counts decisions with feedback only: of the last ${whole(now.quality.of)} closed decisions, ${whole(now.quality.silent)} got no feedback.` : "") + (points.some((point) => point.low === null) ? " Windows with fewer than ten feedbacks have no interval." : ""));
   const starts = told.restarts ?? [];
-  if (told.complete && starts.length) set(card.caption, `${card.caption.textContent} Dashed lines: the learner started again (${starts.map((each) => `after feedback ${whole(each.version)}: ${each.reason}`).join("; ")}).`);
+  const changes = [...(told.marks ?? []), ...starts.map((each) => ({ at: each.at, text: `started again: ${each.reason}` }))].map(({ at, text }) => ({ at: Date.parse(at), text }));
+  const within = changes.filter(({ at }) => timed && at >= place(points[0]) && at <= place(last));
+  if (told.complete && within.length) set(card.caption, `${card.caption.textContent} Dashed lines: ${within.slice(-4).map(({ at, text }) => `${clock(at)} ${text}`).join("; ")}.`);
+  else if (told.complete && starts.length && !timed) set(card.caption, `${card.caption.textContent} Dashed lines: the learner started again (${starts.map((each) => `after feedback ${whole(each.version)}: ${each.reason}`).join("; ")}).`);
   set(card.empty, nothing && points.length ? "The model has nothing to learn from: see Health." : "No data yet.");
   card.show(points.length && !nothing ? {
-    kind: "lines", x: counting(), y: loop.share ? SHARE : { within: now.reward_range }, at: points.map((point) => point.to),
+    kind: "lines", x: timed ? { time: true } : counting(), y: loop.share ? SHARE : { within: now.reward_range }, at: points.map(place),
     lines: [{ ...Object.fromEntries(["value", "low", "high"].map((of) => [of === "value" ? "values" : of, points.map((point) => point[of])])), colour: "accent", dots: points.length <= 30 }],
-    events: starts.map((each) => ({ at: each.version })),
-    read: (i) => [[`feedback ${whole(points[i].from)}–${whole(points[i].to)}`, (loop.share ? share : inFull)(points[i].value)]],
-  } : null, last ? `${figure(loop, last.value)} in the latest window, up to feedback ${last.to}` : "", points);
+    events: timed ? changes : starts.map((each) => ({ at: each.version })),
+    read: (i) => [[`feedback ${whole(points[i].from)}–${whole(points[i].to)}`, (loop.share ? share : inFull)(points[i].value)], ...(timed ? [[`until ${clock(points[i].at)}`, ""]] : [])],
+  } : null, last ? `${figure(loop, last.value)} in the latest window, up to feedback ${last.to}` : "", [points, changes]);
   card.chart.dataset.points = points.length;
   card.chart.dataset.to = last?.to ?? 0;
+  card.chart.dataset.marks = within.length;
 }
 
 function drawBound(card, bound) {
@@ -203,8 +234,7 @@ function secondCard(loop) {
 
 // The name of a weight next to its bar; a cross of two features has a line for each.
 const CROSS = " × ";
-const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-const tick = (name) => name.split(CROSS).map((part, i) => cut((i ? "× " : "") + part, 26));
+const tick = (name) => name.split(CROSS).map((part, i) => middle((i ? "× " : "") + part, 26));
 
 function weightsCard(model, loop) {
   const card = chartCard(loop.words.weights, loop.words.about_weights, loop.figure ? "third" : "half", "bars");
@@ -241,7 +271,7 @@ function weightsCard(model, loop) {
     const bars = told.weights.slice(0, 14);
     card.chart.style.setProperty("--bars", `${Math.max(150, bars.reduce((sum, bar) => sum + (bar.name.includes(CROSS) ? 36 : 26), 40))}px`);
     card.show(bars.length ? {
-      kind: "bars", names: bars.map((bar) => tick(bar.name)), values: bars.map((bar) => bar.weight), read: (i) => [[cut(bars[i].name, 200), inFull(bars[i].weight)]],
+      kind: "bars", names: bars.map((bar) => tick(bar.name)), values: bars.map((bar) => bar.weight), read: (i) => [[middle(bars[i].name, 200), inFull(bars[i].weight)]],
     } : null, bars.slice(0, 3).map((bar) => `${bar.name} ${short(bar.weight)}`).join(", "), told);
     return undefined;
   };

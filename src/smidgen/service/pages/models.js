@@ -1,7 +1,7 @@
-// The list of models with sorting and filters, the form for a new one, and the welcome page.
+// The models as a table or as cards, with sorting and filters; the form for a new one; the welcome page.
 import { get } from "./api.js";
 import { createForm } from "./create.js";
-import { ago, announce, figure, h, interval, set, sparkline, whole } from "./dom.js";
+import { ago, announce, figure, h, interval, middle, set, sparkline, whole } from "./dom.js";
 import { guests } from "./guests.js";
 import { badge, idle } from "./health.js";
 import { loopOf, loops } from "./loops.js";
@@ -9,6 +9,9 @@ import { playSample } from "./sample.js";
 import { tellWorkers } from "./workers.js";
 
 const FEW = 7; // fewer models need no sorting
+const MANY = 12; // more models begin as a table
+// The columns of the table: the order that each sorts by, and its heading.
+const COLUMNS = [["name", "Model"], ["loop", "Loop"], ["health", "Health"], ["quality", "Quality"], ["", "Curve"], ["decisions", "Decisions"], ["", "Feedback"], ["activity", "Last active"]];
 const ORDERS = [["created", "newest first"], ["activity", "last active"], ["name", "name"], ["loop", "loop"], ["decisions", "most decisions"], ["quality", "best quality first"], ["health", "problems first"]];
 
 function card(name) {
@@ -19,7 +22,7 @@ function card(name) {
   };
   const counts = [["learned", parts.version], ["decisions", parts.decisions], ["feedback", parts.answered], ["last active", parts.active]];
   const root = h("li", {}, h("a", { class: "card", href: `/#model=${encodeURIComponent(name)}` },
-    h("div", { class: "row between title" }, h("span", { class: "name" }, name), h("span", { class: "row" }, parts.state, parts.loop)),
+    h("div", { class: "row between title" }, h("span", { class: "name", title: name }, middle(name, 60)), h("span", { class: "row" }, parts.state, parts.loop)),
     h("div", { class: "row" }, parts.learner, parts.health.root),
     h("div", { class: "figure" }, h("div", {}, parts.measure, parts.value, parts.ends), parts.spark),
     h("dl", {}, counts.map(([term, value]) => h("div", {}, h("dt", {}, term), value)))));
@@ -30,9 +33,9 @@ function card(name) {
     parts.state.hidden = !model.archived_at;
     set(parts.state, "archived");
     set(parts.measure, model.quality.measure);
-    const nothing = idle(model.findings) || (!model.judged && model.decisions > 0);
+    const nothing = idle(model.findings); // what is known is shown, also before the health has been checked
     set(parts.value, nothing ? "–" : figure(loop, model.quality.value));
-    set(parts.ends, !nothing ? interval(loop, model.quality) : model.judged ? "nothing to learn from" : "health not checked yet");
+    set(parts.ends, nothing ? "nothing to learn from" : interval(loop, model.quality) + (model.judged || !model.decisions ? "" : " · health not checked yet"));
     parts.health.update(model.findings);
     set(parts.version, whole(model.model_version));
     set(parts.decisions, whole(model.decisions));
@@ -42,6 +45,31 @@ function card(name) {
     const line = JSON.stringify(values);
     if (line !== drawn) parts.spark.replaceChildren(sparkline(values));
     drawn = line;
+  };
+  return { root, update };
+}
+
+// One model as a row of the table.
+function line(name) {
+  const parts = Object.fromEntries(["loop", "quality", "ends", "spark", "decisions", "answered", "active"].map((part) => [part, h("div", part === "ends" ? { class: "hint" } : {})]));
+  const [health, state] = [badge(), h("span", { class: "chip", hidden: true }, "archived")];
+  const root = h("tr", {}, h("th", { scope: "row" }, h("a", { href: `/#model=${encodeURIComponent(name)}`, title: name, class: "name" }, middle(name, 40)), " ", state),
+    h("td", { class: "muted" }, parts.loop), h("td", {}, health.root), h("td", {}, parts.quality, parts.ends), h("td", {}, parts.spark),
+    ["decisions", "answered", "active"].map((part) => h("td", {}, parts[part])));
+  let drawn = "";
+  const update = (model, loop) => {
+    const nothing = idle(model.findings);
+    set(parts.loop, model.loop);
+    state.hidden = !model.archived_at;
+    health.update(model.findings);
+    set(parts.quality, nothing ? "–" : figure(loop, model.quality.value));
+    set(parts.ends, nothing ? "nothing to learn from" : model.quality.measure);
+    set(parts.decisions, whole(model.decisions));
+    set(parts.answered, model.decisions ? `${Math.round((100 * model.answered) / model.decisions)} %` : "–");
+    set(parts.active, ago(model.last_activity_at));
+    const values = JSON.stringify(nothing ? [] : model.sparkline);
+    if (values !== drawn) parts.spark.replaceChildren(sparkline(JSON.parse(values)));
+    drawn = values;
   };
   return { root, update };
 }
@@ -79,8 +107,10 @@ function controls(changed) {
   const ill = h("input", { type: "checkbox", id: "only-ill", checked: asked.get("health") === "ill" });
   sort.value = ORDERS.some(([value]) => value === asked.get("sort")) ? asked.get("sort") : "created";
   let wanted = asked.get("loop") ?? "";
+  let view = asked.get("view") ?? "";
+  const views = h("div", { class: "tabs", role: "group", "aria-label": "Show models as" }, ["cards", "table"].map((kind) => h("button", { type: "button", id: `as-${kind}`, onclick: () => { view = kind; moved(); } }, kind === "table" ? "Table" : "Cards")));
   const query = () => {
-    const said = { q: search.value, loop: wanted, health: ill.checked ? "ill" : "", sort: sort.value === "created" ? "" : sort.value };
+    const said = { q: search.value, loop: wanted, health: ill.checked ? "ill" : "", view, sort: sort.value === "created" ? "" : sort.value };
     return new URLSearchParams(Object.entries(said).filter(([, value]) => value)).toString();
   };
   const moved = () => {
@@ -90,23 +120,30 @@ function controls(changed) {
     changed();
   };
   for (const control of [search, sort, loop, ill]) control.addEventListener("input", moved);
-  const root = h("div", { class: "row sorting", hidden: true }, search, sort, loop, h("label", { class: "row", for: "only-ill" }, ill, "with problems only"));
+  const root = h("div", { class: "row sorting", hidden: true }, search, sort, loop, h("label", { class: "row", for: "only-ill" }, ill, "with problems only"), views);
+  const sortBy = (order) => { sort.value = order; moved(); };
   const update = (told) => {
+    shape = view || (told.all > MANY ? "table" : "cards");
+    for (const button of views.children) button.setAttribute("aria-selected", String(button.id === `as-${shape}`));
     root.hidden = told.all < FEW && !query();
     const names = ["", ...told.loops];
     if (loop.options.length !== names.length) loop.replaceChildren(...names.map((name) => h("option", { value: name }, name || "all loops")));
     if (names.includes(wanted)) loop.value = wanted;
   };
   const clear = () => { [search.value, loop.value, ill.checked] = ["", "", false]; moved(); };
-  return { root, query, update, clear };
+  let shape = "cards";
+  return { root, query, update, clear, sortBy, order: () => sort.value, shape: () => shape };
 }
 
 export function modelsView(refresh) {
   const cards = new Map();
   const list = h("ul", { class: "models" });
+  const rows = h("tbody");
+  const heads = COLUMNS.map(([order, text]) => h("th", { scope: "col", "data-order": order || null }, order ? h("button", { type: "button", onclick: () => sorting.sortBy(order) }, text) : text));
+  const table = h("div", { class: "card", hidden: true }, h("div", { class: "scroll" }, h("table", { class: "list" }, h("thead", {}, h("tr", {}, heads)), rows)));
   const none = h("p", { class: "card empty", hidden: true }, h("span", {}, "No model matches the filters."), h("button", { type: "button", class: "link", onclick: () => sorting.clear() }, "Clear the filters"));
   const more = h("button", { type: "button", hidden: true, onclick: () => { shown += 100; refresh(); } });
-  let shown = 100;
+  let [shown, drawnAs] = [100, ""];
   const sorting = controls(() => { shown = 100; refresh(); });
   const toggle = h("button", { type: "button", class: "main", id: "new-model", "aria-expanded": "false", onclick: () => open(form.root.hidden) }, "New model");
   const form = createForm(refresh);
@@ -125,7 +162,7 @@ export function modelsView(refresh) {
   const count = h("span", { class: "hint" });
   const head = h("div", { class: "row between" }, h("h1", {}, "Models ", count), toggle);
   const workers = h("p", { class: "hint", id: "workers", hidden: true });
-  const root = h("div", { class: "page" }, greeting, head, sorting.root, form.root, list, none, h("div", { class: "row" }, more), workers);
+  const root = h("div", { class: "page" }, greeting, head, sorting.root, form.root, list, table, none, h("div", { class: "row" }, more), workers);
 
   return {
     root,
@@ -139,15 +176,24 @@ export function modelsView(refresh) {
       sorting.update(told);
       tellWorkers(workers, told.workers);
       set(count, told.all >= FEW ? (told.of < told.all ? `${whole(told.of)} of ${whole(told.all)}` : whole(told.all)) : "");
+      const as = sorting.shape();
+      const [holder, make] = as === "table" ? [rows, line] : [list, card];
+      [list.hidden, table.hidden] = [as === "table", as !== "table" || !models.length];
+      for (const head of heads) {
+        if (head.dataset.order === sorting.order()) head.setAttribute("aria-sort", ["name", "loop"].includes(head.dataset.order) ? "ascending" : "descending");
+        else head.removeAttribute("aria-sort");
+      }
+      if (as !== drawnAs) { [rows, list].forEach((each) => each.replaceChildren()); cards.clear(); }
+      drawnAs = as;
       const seen = new Set(models.map((model) => model.name));
       for (const [name, old] of cards) {
         if (!seen.has(name)) { old.root.remove(); cards.delete(name); }
       }
       models.forEach((model, place) => {
-        if (!cards.has(model.name)) cards.set(model.name, card(model.name));
+        if (!cards.has(model.name)) cards.set(model.name, make(model.name));
         const mine = cards.get(model.name);
         mine.update(model, loopOf(model, known));
-        if (list.children[place] !== mine.root) list.insertBefore(mine.root, list.children[place] ?? null);
+        if (holder.children[place] !== mine.root) holder.insertBefore(mine.root, holder.children[place] ?? null);
       });
       none.hidden = empty || told.of > 0;
       more.hidden = told.of <= models.length;

@@ -1,6 +1,7 @@
 // The recent decisions of a model, and the story of one.
 import { get, model as path } from "./api.js";
-import { by, clock, h, set, span } from "./dom.js";
+import { by, clock, h, middle, set, short, span } from "./dom.js";
+import { whyList } from "./why.js";
 
 by("story-close").addEventListener("click", () => by("story").close());
 by("story").addEventListener("click", (event) => event.target === by("story") && by("story").close());
@@ -9,10 +10,22 @@ export async function tell(id) {
   const [told, raw] = await Promise.all([get(`/ui/decisions/${id}/story.json`), get(`/v1/decisions/${id}`)]);
   by("story-body").replaceChildren(
     h("p", { class: "hint" }, "Decision ", h("code", {}, id)),
+    question(raw),
     h("ol", { class: "timeline" }, told.lines.map((line) => h("li", {}, h("time", { datetime: line.at }, clock(line.at)), line.text))),
     h("details", {}, h("summary", {}, "API response"), h("pre", { tabindex: "0" }, h("code", {}, JSON.stringify(raw, null, 2)))),
   );
   by("story").showModal();
+}
+
+// What was asked, the best answers, and what spoke for the answer when it was decided.
+function question({ asked, top, contributions, holdout }) {
+  const best = (top ?? []).map(({ id, score, probability }) => h("li", {}, middle(String(id)),
+    h("span", { class: "hint" }, [score === null ? "" : ` score ${short(score)}`, probability === null ? "" : ` p = ${short(probability)}`].filter(Boolean).join(","))));
+  return h("div", { class: "stack", id: "question" },
+    holdout && h("p", { class: "hint" }, "The policy of the holdout answered, not the model: nothing is learned from it."),
+    best.length > 0 && h("section", { class: "stack tight", "aria-label": "Best answers" }, h("h3", {}, "Best answers"), h("ul", { class: "sentences" }, best)),
+    contributions?.items.length > 0 && whyList(contributions),
+    asked && h("details", {}, h("summary", {}, "The request"), h("pre", { tabindex: "0" }, h("code", {}, JSON.stringify(asked, null, 2)))));
 }
 
 export function recentCard(model, loop) {

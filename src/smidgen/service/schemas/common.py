@@ -39,6 +39,8 @@ PARTS = CURRENCIES = 32
 LARGEST_REWARD = 1e6
 #: Costs by currency: finite and not negative.
 Costs = Annotated[dict[Id, Annotated[float, Meta(ge=0, le=1e15)]], Meta(min_length=1, max_length=CURRENCIES)]
+#: A limit of a budget.
+Amount = Annotated[float, Meta(gt=0, le=1e15)]
 #: A reward, or the values of the parts of a reward by name.
 Reward = float | Annotated[dict[Id, float], Meta(min_length=1, max_length=PARTS)]
 #: How several reports become one reward: a word, or the weights of parts by name.

@@ -36,10 +36,13 @@ class Candidate(Message):
     features
         Its features: a record (an object), or numbers in the order of the model's `features`. Left out: the id
         is all that is known.
+    costs
+        Choose models with a budget: what it costs, by currency, if that is known before the choice.
     """
 
     id: AnyId
     features: Numbers | Record | None = None
+    costs: Costs | None = None
 
 
 class Variant(Candidate, kw_only=True):

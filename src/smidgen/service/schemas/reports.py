@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class Quality(Struct, kw_only=True):
-    """How well it goes, over the last closed decisions: those that were answered, or whose window is over.
+    """Quality over the latest closed decisions: those with an answer, or with an expired window.
 
     ``of`` is how many they are, and ``silent`` how many of them had no answer. A silent one counts as no success; where
     the figure is a loss, which nobody knows then, the value is that of the others. ``low`` and ``high`` are a 95 %
@@ -59,11 +59,12 @@ Code = Literal[
     "constant_is_better",
     "sample_ratio",
     "worse_than_holdout",
+    "over_budget",
 ]
 
 
 class Finding(Struct, kw_only=True, frozen=True):
-    """Something about a model that its owner should know: in words, with its figures, and the way out.
+    """A finding on a model: in words, with its figures and a hint.
 
     Attributes
     ----------
@@ -87,7 +88,7 @@ class Finding(Struct, kw_only=True, frozen=True):
 
 
 class HealthReply(Struct, kw_only=True):
-    """What was found about a model, the worst first; empty if nothing was.
+    """Findings on a model, the worst first; empty if there are none.
 
     Attributes
     ----------
@@ -153,7 +154,7 @@ class TraitReply(Struct, kw_only=True):
 
 
 class TasteReply(Struct, kw_only=True):
-    """What the edits of a model's users, or of one of its keys, say of their taste: in words, and by trait.
+    """Style learned from the edits of a model's users, or of one key: in words, and by trait.
 
     Attributes
     ----------
@@ -168,7 +169,7 @@ class TasteReply(Struct, kw_only=True):
 
 
 class BestReply(Struct, kw_only=True):
-    """What a tuner thinks best: the point, of knobs their values, and the loss expected there, where it can say.
+    """Best point of a tuner: the point, the knobs' values, and the expected loss, if known.
 
     ``low`` and ``high`` hold about 95 % of what the loss may be on average there; ``clipped`` counts the losses (or
     gradients) that lay beyond the bound that was declared.
@@ -198,7 +199,7 @@ class BestReply(Struct, kw_only=True):
 
 
 class PerturbationReply(Struct, kw_only=True):
-    """How much a rank model perturbs what it shows, and what that costs: in words, and in figures.
+    """Randomization of a rank model and its cost: in words, and in numbers.
 
     Attributes
     ----------
@@ -213,7 +214,7 @@ class PerturbationReply(Struct, kw_only=True):
 
 
 class ExaminationReply(Struct, kw_only=True):
-    """How likely people look at each place, the first taken as 1, with a 95 % interval, from so many answered lists.
+    """Probability that users look at each position, relative to the first, with a 95 % interval.
 
     Attributes
     ----------
@@ -304,7 +305,7 @@ class MeanReply(Struct, kw_only=True):
 
 
 class LiftReply(Struct, kw_only=True):
-    """How much more the model earns than its holdout.
+    """Lift of the model's mean reward over that of its holdout.
 
     Attributes
     ----------
@@ -319,7 +320,7 @@ class LiftReply(Struct, kw_only=True):
 
 
 class SampleRatioReply(Struct, kw_only=True):
-    """Whether the holdout has the share that was asked for, since the share was last changed.
+    """Check that the share of the holdout is the configured one, since that share last changed.
 
     Attributes
     ----------
@@ -340,7 +341,7 @@ class SampleRatioReply(Struct, kw_only=True):
 
 
 class WorthReply(Struct, kw_only=True):
-    """What a model is worth against its holdout, over the latest 50,000 decisions.
+    """Rewards of a model compared with its holdout, over the latest 50,000 decisions.
 
     With units the observations are units: their decisions are correlated.
 
@@ -402,7 +403,7 @@ class CandidateRow(Struct, kw_only=True):
 
 
 class CandidatesReply(Struct, kw_only=True):
-    """What each candidate earned, the most shown first, over the latest ``of`` decisions (at most 5,000).
+    """Rewards of each candidate, the most shown first, over the latest ``of`` decisions (at most 5,000).
 
     Attributes
     ----------
@@ -438,7 +439,7 @@ class SegmentRow(Struct, kw_only=True):
 
 
 class SegmentsReply(Struct, kw_only=True):
-    """What decisions earned by the value of a field; ``note`` says how many intervals are looked at at once.
+    """Rewards by the value of a field; ``note`` gives the number of simultaneous intervals.
 
     Attributes
     ----------
@@ -456,7 +457,7 @@ class SegmentsReply(Struct, kw_only=True):
 
 
 class Arm(Struct, kw_only=True):
-    """What one model's answers came to: the mean of the measure over its closed decisions, and how many are open.
+    """Result of one arm: the mean measure of its closed decisions, and the number of open ones.
 
     Attributes
     ----------
@@ -474,7 +475,7 @@ class Arm(Struct, kw_only=True):
 
 
 class CompareReply(Struct, kw_only=True, omit_defaults=True):
-    """A champion and the one beside it: whether that one is better, how sure that is, and how long it will take.
+    """A champion compared with its challenger or shadow: verdict, confidence, and the decisions still needed.
 
     ``difference`` is the other's mean less the champion's. ``decisions_to_go`` is null where nobody can say.
 

@@ -1,4 +1,4 @@
-"""Where a store is, as people say it: a data folder, or a database with a URL; and the one way to open it."""
+"""Address of a store: a data folder, or a database URL; and the function that opens it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Place = Path | Database
 
 
 def parse_address(text: str | Path | Database) -> Place:
-    """Where that is.
+    """Parse the address of a store.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ LIFE = (
     "base-made",
     "base-tidied",
 )
-#: Every place that silence, a showing, those who stand beside a champion, and a promotion pass.
+#: Crash points of expiry, of showing, of shadows and challengers, and of promotion.
 TRIALS = (
     "showing-appended",
     "lesson-appended",

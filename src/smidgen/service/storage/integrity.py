@@ -12,7 +12,7 @@ import msgspec
 
 from smidgen.service.storage.records import SCOPES, TOKEN_NAME
 from smidgen.service.storage.sql import TORN, SqlStoreReader
-from smidgen.service.storage.sqlite import SQLiteStoreReader
+from smidgen.service.storage.sqlite import SQLiteFolderReader
 from smidgen.service.storage.sqlite_schema import ERRORS, FILE, NEWEST, RESTORE, schema_number
 
 # Something that is wrong with a data folder, in words, with the way out.
@@ -129,7 +129,7 @@ _RULES = (
 )
 
 
-def check_file(reading: SQLiteStoreReader, found: Problems, alive: Callable[[], None]) -> bool:
+def check_file(reading: SQLiteFolderReader, found: Problems, alive: Callable[[], None]) -> bool:
     """Check whether SQLite finds its own file whole: every page, every index, every reference.
 
     Parameters
@@ -155,7 +155,7 @@ def check_file(reading: SQLiteStoreReader, found: Problems, alive: Callable[[], 
     return not problems
 
 
-def check_schema(reading: SQLiteStoreReader, found: Problems) -> bool:
+def check_schema(reading: SQLiteFolderReader, found: Problems) -> bool:
     """Check whether the tables are those of this smidgen."""
     if (number := schema_number(reading.connection)) == NEWEST:
         return True
@@ -175,7 +175,7 @@ def check_tables(
     name
         What a shard is called.
     """
-    living = _report_progress(reading.connection, alive) if isinstance(reading, SQLiteStoreReader) else nullcontext()
+    living = _report_progress(reading.connection, alive) if isinstance(reading, SQLiteFolderReader) else nullcontext()
     with living:
         for rule in _RULES:
             alive()

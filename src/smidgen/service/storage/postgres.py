@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from smidgen.service.storage.postgres_address import Address
 from smidgen.service.storage.postgres_connection import Batch, BoundStatement, Connection, bind_statement
 from smidgen.service.storage.postgres_reads import (
     Leases,
+    PooledConnections,
     PostgresReaderPool,
     PostgresStoreReader,
     VacuumThread,
@@ -31,10 +32,10 @@ from smidgen.service.storage.postgres_reads import (
 )
 from smidgen.service.storage.postgres_schema import prepare
 from smidgen.service.storage.protocol import StoreReader
-from smidgen.service.storage.records import Counts, DecisionRow, LeaseRow, WriteResult
+from smidgen.service.storage.records import Counts, DecisionRow, LeaseRow, State, WriteResult
 from smidgen.service.storage.snapshots import KEPT, MARK
-from smidgen.service.storage.sql import DECISIONS, EVENTS, ID, SEEN, TORN, to_decision, to_event
-from smidgen.service.storage.sql_writes import COUNTS, KEY_STATE, SqlModelWriter
+from smidgen.service.storage.sql import DECISIONS, EVENTS, ID, SEEN, TORN, WriteStatements, to_decision, to_event
+from smidgen.service.storage.sql_writes import COUNTS, KEY_STATE, SqlStoreWriter
 from smidgen.service.storage.transitions import LiveCounts
 
 # What others wrote to a shard since this writer held it before, fetched with the lock where they lately did.
@@ -155,18 +156,68 @@ _OF_ONE = re.compile(r"WHERE id = \?[^?]*$")
 _WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 
-class PostgresShards(PostgresStoreReader, SqlModelWriter):
+class PostgresStatements(WriteStatements):
+    """Statements of the writer: those of the open batch go to its connection, others to readers.
+
+    Parameters
+    ----------
+    batch
+        The writer's connection.
+    readers
+        The connections of readers.
+    invalidate
+        Is called with each statement that changes something, and its values.
+    """
+
+    def __init__(self, batch: Batch, readers: PooledConnections, invalidate: Callable[[str, Any], None]) -> None:
+        self._batch = batch
+        self._readers = readers
+        self._invalidate = invalidate
+
+    def rows(self, sql: str, values: Any = ()) -> list[Any]:
+        """All rows."""
+        if not self._batch.is_open_here:
+            return self._readers.rows(sql, values)
+        return self._batch.ask(bind_statement(sql, values))[0]
+
+    def each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        """The rows one by one, read some at a time."""
+        if not self._batch.is_open_here:
+            return self._readers.each(sql, values, size)
+        return read_in_pages(self._batch.ask, sql, values, size)
+
+    def run(self, sql: str, values: Any = ()) -> None:
+        """Run a statement with the next one whose rows are needed."""
+        self._invalidate(sql, values)
+        self._batch.run(bind_statement(sql, values))
+
+    def run_many(self, sql: str, values: Sequence[Any]) -> None:
+        """Run a statement once for each of the values."""
+        for each in values:
+            self.run(sql, each)
+
+    def run_for(self, sql: str, values: Any = ()) -> list[Any]:
+        """Run a statement now; the rows that it returns."""
+        self._invalidate(sql, values)
+        return self._batch.run_for(bind_statement(sql, values))
+
+
+class PostgresShards(SqlStoreWriter):
     """Shards that are entered, their counts, and decisions that are about to be answered.
 
     Parameters
     ----------
     batch
         The writer's connection.
+    readers
+        Answers what is asked outside of a batch.
     """
 
-    def __init__(self, batch: Batch) -> None:
-        SqlModelWriter.__init__(self)
+    def __init__(self, batch: Batch, readers: PostgresReaderPool) -> None:
+        statements = PostgresStatements(batch, readers.connections, self._invalidate)
+        super().__init__(statements)
         self._batch = batch
+        self._reads = PostgresStoreReader(statements)
         self._held: set[int] = set()
         self._floors: dict[int, int] = {}
         self._decisions: dict[str, DecisionRow | None] = {}
@@ -279,7 +330,7 @@ class PostgresShards(PostgresStoreReader, SqlModelWriter):
         live = self._counting.get(shard)
         if live is not None and shard in self._held:
             return live
-        row = PostgresStoreReader.counts(self, shard)
+        row = self._reads.counts(shard)
         return self._counting.replace(shard, row) if row is not None else None
 
     def decision(self, id: str) -> DecisionRow | None:
@@ -392,12 +443,12 @@ class PostgresStore(PostgresShards):
         except BaseException:
             wire.close()
             raise
-        super().__init__(Batch(self.address, wire))
+        self._readers = PostgresReaderPool(self.address, 2)
+        super().__init__(Batch(self.address, wire), self._readers)
         self._side = Batch(self.address)
         self._leases = Leases(self._side)
         self._vacuum_thread = VacuumThread(self._side)
         self._most = readers
-        self._readers = PostgresReaderPool(self.address, 2)
         try:
             self._refuse_torn()
         except BaseException:
@@ -584,6 +635,14 @@ class PostgresStore(PostgresShards):
         """Answer all questions within the block as of one moment; an open batch is one already."""
         return nullcontext() if self._batch.is_open_here else self._readers.snapshot()
 
+    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
+        """The states that were published for a learner, newest first."""
+        return self._reads.states(shard, key)
+
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes."""
+        return self._reads.stored_bytes()
+
     def reader(self) -> StoreReader:
         """A reading view of its own."""
         return PostgresReaderPool(self.address, self._most)
@@ -594,30 +653,6 @@ class PostgresStore(PostgresShards):
         self._batch.close()
         self._side.close()
         self._readers.close()
-
-    # How statements get there
-
-    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
-        if not self._batch.is_open_here:
-            return self._readers._rows(sql, values)
-        return self._batch.ask(bind_statement(sql, values))[0]
-
-    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
-        if not self._batch.is_open_here:
-            return self._readers._each(sql, values, size)
-        return read_in_pages(self._batch.ask, sql, values, size)
-
-    def _run(self, sql: str, values: Any = ()) -> None:
-        self._invalidate(sql, values)
-        self._batch.run(bind_statement(sql, values))
-
-    def _run_many(self, sql: str, values: Sequence[Any]) -> None:
-        for each in values:
-            self._run(sql, each)
-
-    def _run_for(self, sql: str, values: Any = ()) -> list[Any]:
-        self._invalidate(sql, values)
-        return self._batch.run_for(bind_statement(sql, values))
 
     def _refuse_torn(self) -> None:
         """Refuse a log that does not end where the head of its shard says."""

@@ -1,4 +1,4 @@
-"""Where a PostgreSQL store is: the URL that people give, with options of our own, taken apart."""
+"""Address of a PostgreSQL store: a URL with options of our own."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ _OURS = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, ps
 
 _AGAIN = "the request probably changed nothing; send it again, smidgen reconnects by itself"
 _NO_SESSIONS = "connect to the server itself, or to a pooler that keeps sessions"
-#: Refusals that come again whoever asks: what they are, and the way out.
+#: Errors that every connection would get, with their hints.
 _LASTING: dict[type[psycopg.Error], str] = {
     psycopg.errors.InsufficientPrivilege: "let the owner of the schema grant what the role lacks, or be that role",
     psycopg.errors.ReadOnlySqlTransaction: "give the address of a server that can be written to",
@@ -386,7 +386,7 @@ class Connection:
 
 
 def database_error(error: BaseException | str, address: Address, hint: str = _AGAIN) -> DatabaseFailed:
-    """The refusal of the database, as callers are told."""
+    """A database error as callers receive it."""
     return DatabaseFailed(f"the database {address} returned an error: {error}", hint)
 
 
@@ -421,10 +421,10 @@ def _rows(result: pq.abc.PGresult) -> list[tuple[Any, ...]]:
 def _connect(address: Address) -> pq.abc.PGconn:
     connection = pq.PGconn.connect(address.url.encode())
     if connection.status != pq.ConnStatus.OK:
-        told = _first_line(connection.error_message)
+        reason = _first_line(connection.error_message)
         connection.finish()
         raise DatabaseFailed(
-            f"there is no connection to {address}: {told}",
+            f"there is no connection to {address}: {reason}",
             "check that the server is running, and the URL, user and password",
         )
     return connection
@@ -642,7 +642,7 @@ _WAIT_S = 60.0
 
 
 class ConnectionPool:
-    """Connections for readers: as many as are needed at once, up to a bound; whoever comes then waits.
+    """Pool of reader connections, with a bound. Further callers wait.
 
     Parameters
     ----------

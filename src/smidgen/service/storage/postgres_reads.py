@@ -22,7 +22,7 @@ from smidgen.service.storage.postgres_connection import (
 from smidgen.service.storage.postgres_schema import refuse_other
 from smidgen.service.storage.records import LeaseRow, State
 from smidgen.service.storage.snapshots import MARK
-from smidgen.service.storage.sql import SqlStoreReader
+from smidgen.service.storage.sql import SqlStoreReader, Statements
 
 # Reading from PostgreSQL: connections of their own for readers, one snapshot for a moment, long answers in parts.
 
@@ -39,7 +39,14 @@ Asking = Callable[..., Rows]
 
 
 class PostgresStoreReader(SqlStoreReader):
-    """Reads of writer and readers: snapshots are rows."""
+    """The questions, over a connection of somebody else; published states are rows."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Do nothing: the connection answers as of one moment, or its owner sees to that."""
+        return nullcontext()
+
+    def close(self) -> None:
+        """Do nothing: the owner closes the connection."""
 
     def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
@@ -58,6 +65,32 @@ class PostgresStoreReader(SqlStoreReader):
         return int(size)
 
 
+class SnapshotConnection(Statements):
+    """A connection whose answers are all as of one moment.
+
+    Parameters
+    ----------
+    wire
+        The connection.
+    """
+
+    def __init__(self, wire: Connection) -> None:
+        self._wire = wire
+        self._lock = threading.RLock()
+
+    def rows(self, sql: str, values: Any = ()) -> list[Any]:
+        """All rows."""
+        return self._ask(bind_statement(sql, values))[0]
+
+    def each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        """The rows one by one, read some at a time."""
+        return read_in_pages(self._ask, sql, values, size)
+
+    def _ask(self, *calls: BoundStatement) -> Rows:
+        with self._lock:
+            return self._wire.ask(calls)
+
+
 class PostgresSnapshotReader(PostgresStoreReader):
     """A store to be looked at beside a running service, all of it as of the moment when it was opened.
 
@@ -69,35 +102,21 @@ class PostgresSnapshotReader(PostgresStoreReader):
 
     def __init__(self, address: Address) -> None:
         self._wire = Connection(address, reading=True, statement_s=None, idle_s=None)
-        self._lock = threading.RLock()
         try:
             refuse_other(self._wire)
             _begin(self._wire)
         except BaseException:
             self._wire.close()
             raise
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """It is one."""
-        return nullcontext()
+        super().__init__(SnapshotConnection(self._wire))
 
     def close(self) -> None:
         """Close the connection."""
         self._wire.close()
 
-    def _ask(self, *calls: BoundStatement) -> Rows:
-        with self._lock:
-            return self._wire.ask(calls)
 
-    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
-        return self._ask(bind_statement(sql, values))[0]
-
-    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
-        return read_in_pages(self._ask, sql, values, size)
-
-
-class PostgresReaderPool(PostgresStoreReader):
-    """The questions, for many threads: whoever asks has a connection of his own meanwhile.
+class PooledConnections(Statements):
+    """Connections for many threads: each has its own while it asks.
 
     Parameters
     ----------
@@ -132,7 +151,8 @@ class PostgresReaderPool(PostgresStoreReader):
         """Close the connections."""
         self._wires.close()
 
-    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
+    def rows(self, sql: str, values: Any = ()) -> list[Any]:
+        """All rows."""
         return self._ask(bind_statement(sql, values))[0]
 
     def _ask(self, *calls: BoundStatement) -> Rows:
@@ -149,11 +169,12 @@ class PostgresReaderPool(PostgresStoreReader):
                         raise
             # it had died since it was last used, and nothing was changed over it: ask another
 
-    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+    def each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        """The rows one by one, read some at a time."""
         if getattr(self._own, "wire", None) is not None:
             yield from read_in_pages(self._ask, sql, values, size)
             return
-        if len(rows := self._rows(first_page(sql, size), values)) < size:
+        if len(rows := self.rows(first_page(sql, size), values)) < size:
             yield from rows
             return
         with self._connection_of_thread() as wire:
@@ -171,6 +192,28 @@ class PostgresReaderPool(PostgresStoreReader):
             yield wire
         finally:
             self._wires.release(wire)
+
+
+class PostgresReaderPool(PostgresStoreReader):
+    """The questions, for many threads: each has a connection of its own while it asks.
+
+    Parameters
+    ----------
+    address, most
+        As of `PooledConnections`.
+    """
+
+    def __init__(self, address: Address, most: int = 8) -> None:
+        self.connections = PooledConnections(address, most)
+        super().__init__(self.connections)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Answer all questions of this thread within the block as of one moment."""
+        return self.connections.snapshot()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.connections.close()
 
 
 def first_page(sql: str, size: int) -> str:

@@ -178,6 +178,8 @@ Question = Literal[
     "pairs",
     "groups",
     "agreement",
+    "answered_at",
+    "settings",
     "open",
 ]
 
@@ -257,7 +259,11 @@ class LogReader(Protocol):
         ``pairs(after, limit)``
             The decisions that were made beside others after an event, in order: seq, agreed, target, chance; and of
             what was shown: shard, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
-            measure.
+            measure, the unit.
+        ``answered_at(version)``
+            One row: when the latest answer up to a version was learned, in seconds since 1970; none if there is none.
+        ``settings(limit)``
+            Seq, type and time of the latest events that changed settings or went back, newest first.
         ``agreement(limit)``
             One row: of the latest decisions that could agree with what was shown, how many there are and how many do.
         ``open(now, limit)``

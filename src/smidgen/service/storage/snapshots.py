@@ -1,16 +1,16 @@
 """Files next to the database: snapshots of learners and heads of the hash chains.
 
-The heads of the chains, kept beside the database: what tells that the end of a log is missing.
+Log heads, kept next to the database: they show if the end of a log is missing.
 
 After every commit the heads that moved are written, without a sync of their own. So a head that is behind its log is
 normal (the machine stopped in between). A head that is ahead of its log, or on another chain, means that acknowledged
 events are gone: the database or its ``-wal`` file was lost, or an older copy was put back. Then the service does not
 start.
 
-What lies beside the database and knows what it must hold: the heads of the chains, and the marks of snapshots.
+Checkpoint files next to the database that know what it must hold: log heads, and the marks of snapshots.
 
-A witness that has seen an event which the log does not have means that acknowledged events are gone. Then the service
-does not start: it would go on as if nothing had happened, and the witnesses would be overwritten.
+A checkpoint file that names an event which the log does not have shows that acknowledged events are lost. Then the
+service does not start: it would overwrite the checkpoint files and hide the loss.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Snapshots:
         return sorted(int(path.name) for path in found if path.name.isascii() and path.name.isdigit())
 
     def write(self, shard: int, seq: int, mark: str, content: bytes) -> Snapshot:
-        """Write a snapshot aside, sync, rename, sync the folder; then drop all but the newest three.
+        """Write a snapshot to a temporary file, sync, rename, sync the folder. Keeps the newest three.
 
         Files that run ahead of this one belong to another past of the database; they are dropped first.
         """
@@ -106,7 +106,7 @@ class Snapshots:
 
 
 def _replace(path: Path, aside: Path, content: bytes) -> None:
-    """Put a file in its place, whole or not at all; what a crash leaves aside is overwritten the next time."""
+    """Replace a file atomically. A temporary file left by a crash is overwritten next time."""
     try:
         with data_dir.create(aside) as file:
             file.write(content)
@@ -205,7 +205,7 @@ _MARK = re.compile(r"[0-9a-f]{16}")
 
 
 class LostTail(NamedTuple):
-    """An event that a witness has seen and the log does not have.
+    """An event that a checkpoint file names and the log does not have.
 
     Attributes
     ----------

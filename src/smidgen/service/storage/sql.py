@@ -27,41 +27,37 @@ from smidgen.service.storage.snapshots import MARK
 from smidgen.service.storage.sqlite_schema import RESTORE
 
 
-class SqlReader(ABC):
-    """Rows that answer a statement."""
+class Statements(ABC):
+    """Runs statements: one connection, several of them, or one with a buffer of writes."""
 
     @abstractmethod
-    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
+    def rows(self, sql: str, values: Any = ()) -> list[Any]:
         """All rows."""
 
     @abstractmethod
-    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+    def each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
         """The rows one by one, read some at a time."""
 
-    def _row(self, sql: str, values: Any = ()) -> Any:
+    def row(self, sql: str, values: Any = ()) -> Any:
         """The first row, or None."""
-        rows = self._rows(sql, values)
+        rows = self.rows(sql, values)
         return rows[0] if rows else None
 
 
-class SqlWriter(SqlReader):
-    """Statements that change something, within the open batch."""
+class WriteStatements(Statements):
+    """Runs statements that change something too, within the open batch."""
 
     @abstractmethod
-    def _run(self, sql: str, values: Any = ()) -> None:
-        """Run a statement whose rows nobody needs; a database far away may get it later, but in order."""
+    def run(self, sql: str, values: Any = ()) -> None:
+        """Run a statement whose rows nobody needs; a remote database may get it later, but in order."""
 
     @abstractmethod
-    def _run_many(self, sql: str, values: Sequence[Any]) -> None:
+    def run_many(self, sql: str, values: Sequence[Any]) -> None:
         """Run a statement once for each of the values."""
 
     @abstractmethod
-    def _run_for(self, sql: str, values: Any = ()) -> list[Any]:
+    def run_for(self, sql: str, values: Any = ()) -> list[Any]:
         """Run a statement now; the rows that it returns."""
-
-    @abstractmethod
-    def acquire(self, *shards: int) -> None:
-        """Take shards for the open batch, where others write too."""
 
 
 # Reading the bases of logs, and where copies are from.
@@ -85,78 +81,6 @@ _OPEN = """
     SELECT seq FROM decisions INDEXED BY decision_order WHERE shard = ?1 AND seq <= ?2 AND feedback_seq IS NULL
         AND (expires_at >= ?3 OR ((waits = 1 OR reported = 1) AND shown = 1))
 """
-
-
-class SqlCheckpointReader(SqlReader):
-    """Reads retention checkpoints and lineage."""
-
-    def checkpoint(self, shard: int) -> Checkpoint | None:
-        """Where the log of a shard begins, if not with its first event."""
-        sql = "SELECT seq, version, chain, at, decisions, late, floor, body, erased FROM bases WHERE shard = ?"
-        row = self._row(sql, (shard,))
-        return Checkpoint(*row) if row is not None else None
-
-    def checkpoint_state(self, shard: int, key: str | None) -> CheckpointState | None:
-        """Read the state of a learner at the checkpoint; None if it has none."""
-        sql = f"{_STATES} WHERE shard = ?1 AND key = ?2 AND seq <= {_IN_FORCE} ORDER BY seq DESC LIMIT 1"
-        row = self._row(sql, (shard, key or ""))
-        return _to_checkpoint_state(row) if row is not None else None
-
-    def checkpoint_states(self, shard: int) -> Iterator[CheckpointState]:
-        """Yield the states of all learners at the checkpoint, in the order of their keys."""
-        for row in self._each(_ALL_STATES, (shard,), 16):
-            yield _to_checkpoint_state(row)
-
-    def carried_decisions(self, shard: int) -> list[CarriedDecision]:
-        """The decisions under the base that are kept, in order."""
-        rows = self._rows("SELECT seq, digest FROM carried WHERE shard = ? ORDER BY seq", (shard,))
-        return [CarriedDecision(*row) for row in rows]
-
-    def decisions_to_carry(self, shard: int, seq: int, now: float, after: int) -> list[int]:
-        """The decisions up to an event that later events are about, or that are open at a moment, in order.
-
-        With ``after`` beyond ``seq``: only those that events after it are about.
-        """
-        found = {found for (found,) in self._rows(_CROSSING, (shard, after, seq))}
-        if after <= seq:
-            found |= {found for (found,) in self._rows(_OPEN, (shard, seq, now))}
-        return sorted(found)
-
-    def counts_up_to(self, shard: int, seq: int) -> tuple[int, int]:
-        """Count decisions and late answers up to an event."""
-        row = self._row(
-            "SELECT count(*) FILTER (WHERE type IN ('decision', 'held_out')),"
-            " count(*) FILTER (WHERE type = 'feedback' AND made IS NULL) FROM events WHERE shard = ?1 AND seq <= ?2"
-            " AND seq > coalesce((SELECT seq FROM bases WHERE shard = ?1), 0)",
-            (shard, seq),
-        )
-        base = self.checkpoint(shard)
-        return (row[0] + base.decisions, row[1] + base.late) if base is not None else (row[0], row[1])
-
-    def find_erased_decision(self, id: str) -> int | None:
-        """The shard of a decision that was erased with its base; None if none is known."""
-        try:
-            name = bytes.fromhex(id)
-        except ValueError:
-            return None
-        row = self._row("SELECT shard FROM gone WHERE id = ?", (name,))
-        if row is None:  # not yet, perhaps
-            row = self._row(
-                "SELECT x.shard FROM decisions x JOIN bases b ON b.shard = x.shard AND b.seq >= x.seq WHERE x.id = ?"
-                " AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = x.shard AND c.seq = x.seq)",
-                (name,),
-            )
-        return int(row[0]) if row is not None else None
-
-    def lineage(self) -> list[Lineage]:
-        """Which models began with what others had learnt, in the order of their making."""
-        rows = self._rows("SELECT shard, source, seq FROM lineage ORDER BY shard, source")
-        return [Lineage(*row) for row in rows]
-
-    def floor(self, shard: int) -> int:
-        """The first event of a shard whose chain is known: that of its base, else 0."""
-        row = self._row("SELECT seq FROM bases WHERE shard = ?", (shard,))
-        return int(row[0]) if row is not None else 0
 
 
 def _to_checkpoint_state(row: Any) -> CheckpointState:
@@ -286,7 +210,7 @@ QUESTIONS: dict[Question, str] = {
     ),
     "pairs": """
         SELECT s.seq, s.agreed, s.target, s.chance, d.shard, d.seq, d.expires_at, d.shown, d.forwarded, d.agreed,
-            d.feedback_seq, d.measure
+            d.feedback_seq, d.measure, d.unit
         FROM decisions s INDEXED BY decision_order JOIN decisions d ON d.id = s.beside
         WHERE s.shard = :shard AND s.seq > :after ORDER BY s.seq LIMIT :limit
     """,
@@ -295,6 +219,16 @@ QUESTIONS: dict[Question, str] = {
             d.version
         FROM decisions x INDEXED BY decision_holdout JOIN decisions d ON d.id = coalesce(x.beside, x.id)
         WHERE x.shard = :shard AND x.holdout IS NOT NULL ORDER BY x.seq DESC LIMIT :limit
+    """,
+    "answered_at": """
+        SELECT f.at FROM decisions x INDEXED BY decision_versions
+        JOIN events f ON f.shard = x.shard AND f.seq = x.feedback_seq
+        WHERE x.shard = :shard AND x.version <= :version ORDER BY x.version DESC LIMIT 1
+    """,
+    "settings": """
+        SELECT seq, type, at FROM events INDEXED BY event_wide
+        WHERE shard = :shard AND decision IS NULL AND key IS NULL AND type IN ('amended', 'promoted', 'rolled_back')
+        ORDER BY seq DESC LIMIT :limit
     """,
     "agreement": """
         SELECT count(*), total(agreed) FROM (
@@ -451,8 +385,17 @@ def _resolved_settings(name: str, resolved: bytes) -> dict[str, Any]:
         raise StorageFailed(f"the settings of the model {name!r} cannot be read: {error}", RESTORE) from error
 
 
-class SqlStoreReader(SqlCheckpointReader):
-    """The questions; any thread may ask."""
+class SqlStoreReader(ABC):
+    """The questions that a store answers by SQL; any thread may ask.
+
+    Parameters
+    ----------
+    statements
+        Runs them.
+    """
+
+    def __init__(self, statements: Statements) -> None:
+        self._rows, self._each, self._row = statements.rows, statements.each, statements.row
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[None]:
@@ -469,6 +412,78 @@ class SqlStoreReader(SqlCheckpointReader):
     @abstractmethod
     def close(self) -> None:
         """Let go of what is open."""
+
+    # Retention checkpoints and lineage
+
+    def checkpoint(self, shard: int) -> Checkpoint | None:
+        """Where the log of a shard begins, if not with its first event."""
+        sql = "SELECT seq, version, chain, at, decisions, late, floor, body, erased FROM bases WHERE shard = ?"
+        row = self._row(sql, (shard,))
+        return Checkpoint(*row) if row is not None else None
+
+    def checkpoint_state(self, shard: int, key: str | None) -> CheckpointState | None:
+        """Read the state of a learner at the checkpoint; None if it has none."""
+        sql = f"{_STATES} WHERE shard = ?1 AND key = ?2 AND seq <= {_IN_FORCE} ORDER BY seq DESC LIMIT 1"
+        row = self._row(sql, (shard, key or ""))
+        return _to_checkpoint_state(row) if row is not None else None
+
+    def checkpoint_states(self, shard: int) -> Iterator[CheckpointState]:
+        """Yield the states of all learners at the checkpoint, in the order of their keys."""
+        for row in self._each(_ALL_STATES, (shard,), 16):
+            yield _to_checkpoint_state(row)
+
+    def carried_decisions(self, shard: int) -> list[CarriedDecision]:
+        """The decisions under the base that are kept, in order."""
+        rows = self._rows("SELECT seq, digest FROM carried WHERE shard = ? ORDER BY seq", (shard,))
+        return [CarriedDecision(*row) for row in rows]
+
+    def decisions_to_carry(self, shard: int, seq: int, now: float, after: int) -> list[int]:
+        """The decisions up to an event that later events are about, or that are open at a moment, in order.
+
+        With ``after`` beyond ``seq``: only those that events after it are about.
+        """
+        found = {found for (found,) in self._rows(_CROSSING, (shard, after, seq))}
+        if after <= seq:
+            found |= {found for (found,) in self._rows(_OPEN, (shard, seq, now))}
+        return sorted(found)
+
+    def counts_up_to(self, shard: int, seq: int) -> tuple[int, int]:
+        """Count decisions and late answers up to an event."""
+        row = self._row(
+            "SELECT count(*) FILTER (WHERE type IN ('decision', 'held_out')),"
+            " count(*) FILTER (WHERE type = 'feedback' AND made IS NULL) FROM events WHERE shard = ?1 AND seq <= ?2"
+            " AND seq > coalesce((SELECT seq FROM bases WHERE shard = ?1), 0)",
+            (shard, seq),
+        )
+        base = self.checkpoint(shard)
+        return (row[0] + base.decisions, row[1] + base.late) if base is not None else (row[0], row[1])
+
+    def find_erased_decision(self, id: str) -> int | None:
+        """The shard of a decision that was erased with its base; None if none is known."""
+        try:
+            name = bytes.fromhex(id)
+        except ValueError:
+            return None
+        row = self._row("SELECT shard FROM gone WHERE id = ?", (name,))
+        if row is None:  # not yet, perhaps
+            row = self._row(
+                "SELECT x.shard FROM decisions x JOIN bases b ON b.shard = x.shard AND b.seq >= x.seq WHERE x.id = ?"
+                " AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = x.shard AND c.seq = x.seq)",
+                (name,),
+            )
+        return int(row[0]) if row is not None else None
+
+    def lineage(self) -> list[Lineage]:
+        """Which models began with what others had learnt, in the order of their making."""
+        rows = self._rows("SELECT shard, source, seq FROM lineage ORDER BY shard, source")
+        return [Lineage(*row) for row in rows]
+
+    def floor(self, shard: int) -> int:
+        """The first event of a shard whose chain is known: that of its base, else 0."""
+        row = self._row("SELECT seq FROM bases WHERE shard = ?", (shard,))
+        return int(row[0]) if row is not None else 0
+
+    # Models, decisions, events and tokens
 
     def models(self) -> list[ModelRow]:
         """The models in the order of their making."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from smidgen.service.log.checkpoint import RETAINED, CarriedDecision, Checkpoint
 from smidgen.service.log.events import Event, original_digest
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.records import Counts, ModelRow, NewDecision, NewExpiry, NewFeedback, TokenRow
-from smidgen.service.storage.sql import OF_KEY, SqlStoreReader, SqlWriter, insert_row, to_event
+from smidgen.service.storage.sql import OF_KEY, SqlStoreReader, WriteStatements, insert_row, to_event
 from smidgen.service.storage.transitions import EventWriter, Fields, LiveCounts
 
 # Writing events and decisions, within the batch that is open.
@@ -62,13 +63,104 @@ _ERASE = """
 """
 _REWRITE = "UPDATE events SET salt = ?, body = ? WHERE shard = ? AND seq = ?"
 
+# Writing bases, and erasing what lies under them.
 
-class SqlEventWriter(SqlStoreReader, SqlWriter, EventWriter):
-    """Writes the rows of events and decisions."""
+_BASE = """
+    INSERT INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq,
+        version = excluded.version, chain = excluded.chain, at = excluded.at, decisions = excluded.decisions,
+        late = excluded.late, floor = excluded.floor, body = excluded.body, erased = excluded.erased
+"""
+#: Late answers after the base are counted with the events of their key, not with the decisions that it keeps.
+_LATE_ABOVE = """
+    SELECT 1 FROM events INDEXED BY event_keys
+    WHERE shard = ? AND key = ? AND seq > ? AND type = 'feedback' AND made IS NULL AND decision = ? LIMIT 1
+"""
+_DIGESTS = """
+    SELECT digest FROM base_states s WHERE shard = ?1 AND seq = (
+        SELECT max(t.seq) FROM base_states t WHERE t.shard = ?1 AND t.key = s.key AND t.seq <= ?2
+    ) ORDER BY key
+"""
+_CARRIED_OF = """
+    SELECT e.seq, e.decision FROM events e INDEXED BY event_keys JOIN carried c ON c.shard = e.shard AND c.seq = e.seq
+    WHERE e.shard = ? AND e.key = ?
+"""
+_UNFINISHED = "SELECT shard FROM bases WHERE erased < seq ORDER BY shard LIMIT 1"
+#: What of a range is not carried; ``?1`` is the shard, ``?2`` and ``?3`` are the ends.
+_LAST_OF_NEXT = """
+    SELECT max(seq) FROM (
+        SELECT e.seq FROM events e WHERE e.shard = ?1 AND e.seq > ?2 AND e.seq <= ?3
+            AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = e.shard AND c.seq = e.seq)
+        ORDER BY e.seq LIMIT ?4
+    ) AS next
+"""
+_REMEMBER = """
+    INSERT INTO gone SELECT x.id, x.shard FROM decisions x INDEXED BY decision_order
+    WHERE x.shard = ?1 AND x.seq > ?2 AND x.seq <= ?3
+        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = x.shard AND c.seq = x.seq)
+    ON CONFLICT DO NOTHING
+"""
+_ERASE_DECISIONS = """
+    DELETE FROM decisions INDEXED BY decision_order WHERE shard = ?1 AND seq > ?2 AND seq <= ?3
+        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = decisions.shard AND c.seq = decisions.seq)
+"""
+_ERASE_EVENTS = """
+    DELETE FROM events WHERE shard = ?1 AND seq > ?2 AND seq <= ?3
+        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = events.shard AND c.seq = events.seq)
+"""
+_ERASE_CALLS = "DELETE FROM calls WHERE shard = ?1 AND seq > ?2 AND seq <= ?3"
+_ERASE_STATES = """
+    DELETE FROM base_states WHERE shard = ?1 AND seq < ?2 AND EXISTS (
+        SELECT 1 FROM base_states t WHERE t.shard = ?1 AND t.key = base_states.key
+            AND t.seq > base_states.seq AND t.seq <= ?2
+    )
+"""
 
-    def __init__(self) -> None:
-        super().__init__()
+# Writing what is known of models as a whole, and tokens.
+
+_MODEL = """
+    INSERT INTO models (id, name, body, resolved, created_at)
+    SELECT coalesce(max(id), 0) + 1, ?, ?, ?, ? FROM models RETURNING id
+"""
+_SHARD = """
+    INSERT INTO shards (id, model, place, seq, version, decisions, late, keys, number, chain, answered)
+    SELECT coalesce(max(id), 0) + 1, ?, 0, 0, 0, 0, 0, 0, 0, ?, 0 FROM shards RETURNING id
+"""
+#: The counts of a shard, as they are when a batch ends.
+COUNTS = """
+    UPDATE shards SET seq = :seq, version = :version, decisions = :decisions, late = :late, keys = :keys,
+        number = :number, chain = :chain, answered = :answered WHERE id = :shard
+"""
+KEY_STATE = """
+    INSERT INTO key_states VALUES (?, ?, ?, ?, ?) ON CONFLICT (shard, key) DO UPDATE
+        SET seq = excluded.seq, at = excluded.at, state = excluded.state
+"""
+_LINEAGE = "INSERT INTO lineage VALUES (?, ?, ?) ON CONFLICT (shard, source) DO UPDATE SET seq = excluded.seq"
+_REVOKE = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL RETURNING id"
+_USE = "UPDATE tokens SET used_at = ?1 WHERE id = ?2 AND (used_at IS NULL OR used_at < ?1)"
+
+
+class SqlStoreWriter(SqlStoreReader, EventWriter):
+    """The verbs that a store writes by SQL: models and tokens, checkpoints, and the rows of events and decisions.
+
+    What an event does to counts and decisions is `EventWriter`'s.
+
+    Parameters
+    ----------
+    statements
+        Runs them.
+    """
+
+    def __init__(self, statements: WriteStatements) -> None:
+        SqlStoreReader.__init__(self, statements)
+        EventWriter.__init__(self)
+        self._run, self._run_many, self._run_for = statements.run, statements.run_many, statements.run_for
         self._counting = LiveCounts()
+
+    @abstractmethod
+    def acquire(self, *shards: int) -> None:
+        """Take shards for the open batch, where others write too."""
+
+    # Rows of events and decisions
 
     def cancel_expiries(self, shard: int) -> None:
         """Let the silence of the open decisions of a shard mean nothing any more."""
@@ -170,62 +262,7 @@ class SqlEventWriter(SqlStoreReader, SqlWriter, EventWriter):
         self._run("DELETE FROM base_states WHERE shard = ? AND key = ?", (shard, key))  # of a base that did not come
         return count, decisions, answered, late
 
-
-# Writing bases, and erasing what lies under them.
-
-_BASE = """
-    INSERT INTO bases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq,
-        version = excluded.version, chain = excluded.chain, at = excluded.at, decisions = excluded.decisions,
-        late = excluded.late, floor = excluded.floor, body = excluded.body, erased = excluded.erased
-"""
-#: Late answers after the base are counted with the events of their key, not with the decisions that it keeps.
-_LATE_ABOVE = """
-    SELECT 1 FROM events INDEXED BY event_keys
-    WHERE shard = ? AND key = ? AND seq > ? AND type = 'feedback' AND made IS NULL AND decision = ? LIMIT 1
-"""
-_DIGESTS = """
-    SELECT digest FROM base_states s WHERE shard = ?1 AND seq = (
-        SELECT max(t.seq) FROM base_states t WHERE t.shard = ?1 AND t.key = s.key AND t.seq <= ?2
-    ) ORDER BY key
-"""
-_CARRIED_OF = """
-    SELECT e.seq, e.decision FROM events e INDEXED BY event_keys JOIN carried c ON c.shard = e.shard AND c.seq = e.seq
-    WHERE e.shard = ? AND e.key = ?
-"""
-_UNFINISHED = "SELECT shard FROM bases WHERE erased < seq ORDER BY shard LIMIT 1"
-#: What of a range is not carried; ``?1`` is the shard, ``?2`` and ``?3`` are the ends.
-_LAST_OF_NEXT = """
-    SELECT max(seq) FROM (
-        SELECT e.seq FROM events e WHERE e.shard = ?1 AND e.seq > ?2 AND e.seq <= ?3
-            AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = e.shard AND c.seq = e.seq)
-        ORDER BY e.seq LIMIT ?4
-    ) AS next
-"""
-_REMEMBER = """
-    INSERT INTO gone SELECT x.id, x.shard FROM decisions x INDEXED BY decision_order
-    WHERE x.shard = ?1 AND x.seq > ?2 AND x.seq <= ?3
-        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = x.shard AND c.seq = x.seq)
-    ON CONFLICT DO NOTHING
-"""
-_ERASE_DECISIONS = """
-    DELETE FROM decisions INDEXED BY decision_order WHERE shard = ?1 AND seq > ?2 AND seq <= ?3
-        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = decisions.shard AND c.seq = decisions.seq)
-"""
-_ERASE_EVENTS = """
-    DELETE FROM events WHERE shard = ?1 AND seq > ?2 AND seq <= ?3
-        AND NOT EXISTS (SELECT 1 FROM carried c WHERE c.shard = events.shard AND c.seq = events.seq)
-"""
-_ERASE_CALLS = "DELETE FROM calls WHERE shard = ?1 AND seq > ?2 AND seq <= ?3"
-_ERASE_STATES = """
-    DELETE FROM base_states WHERE shard = ?1 AND seq < ?2 AND EXISTS (
-        SELECT 1 FROM base_states t WHERE t.shard = ?1 AND t.key = base_states.key
-            AND t.seq > base_states.seq AND t.seq <= ?2
-    )
-"""
-
-
-class SqlCheckpointWriter(SqlEventWriter):
-    """The verbs that write bases."""
+    # Checkpoints
 
     def stage(self, shard: int, states: Sequence[CheckpointState]) -> None:
         """Write states of a base that is still to come; until it does, nobody sees them."""
@@ -301,33 +338,7 @@ class SqlCheckpointWriter(SqlEventWriter):
         crash_point("base-tidied")
         return True
 
-
-# Writing what is known of models as a whole, and tokens.
-
-_MODEL = """
-    INSERT INTO models (id, name, body, resolved, created_at)
-    SELECT coalesce(max(id), 0) + 1, ?, ?, ?, ? FROM models RETURNING id
-"""
-_SHARD = """
-    INSERT INTO shards (id, model, place, seq, version, decisions, late, keys, number, chain, answered)
-    SELECT coalesce(max(id), 0) + 1, ?, 0, 0, 0, 0, 0, 0, 0, ?, 0 FROM shards RETURNING id
-"""
-#: The counts of a shard, as they are when a batch ends.
-COUNTS = """
-    UPDATE shards SET seq = :seq, version = :version, decisions = :decisions, late = :late, keys = :keys,
-        number = :number, chain = :chain, answered = :answered WHERE id = :shard
-"""
-KEY_STATE = """
-    INSERT INTO key_states VALUES (?, ?, ?, ?, ?) ON CONFLICT (shard, key) DO UPDATE
-        SET seq = excluded.seq, at = excluded.at, state = excluded.state
-"""
-_LINEAGE = "INSERT INTO lineage VALUES (?, ?, ?) ON CONFLICT (shard, source) DO UPDATE SET seq = excluded.seq"
-_REVOKE = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL RETURNING id"
-_USE = "UPDATE tokens SET used_at = ?1 WHERE id = ?2 AND (used_at IS NULL OR used_at < ?1)"
-
-
-class SqlModelWriter(SqlCheckpointWriter):
-    """The verbs about models and tokens; each of them moves the catalogue, where there is one."""
+    # Models and tokens; each verb moves the catalogue, where there is one
 
     def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
         """Enter a model with one shard; its first event is appended by the caller."""

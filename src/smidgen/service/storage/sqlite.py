@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,8 @@ from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import DecisionRow, LeaseRow, State, WriteResult
 from smidgen.service.storage.snapshots import Snapshots, TailCheck
-from smidgen.service.storage.sql import DECISION_BY_ID, NEXT_DUE, TORN, SqlReader, SqlStoreReader, SqlWriter
-from smidgen.service.storage.sql_writes import CLOSE, COUNTS, DECISION, EVENT, KEY_STATE, SqlModelWriter
+from smidgen.service.storage.sql import DECISION_BY_ID, NEXT_DUE, TORN, SqlStoreReader, Statements, WriteStatements
+from smidgen.service.storage.sql_writes import CLOSE, COUNTS, DECISION, EVENT, KEY_STATE, SqlStoreWriter
 from smidgen.service.storage.sqlite_schema import (
     ERRORS,
     FRAGMENTED,
@@ -81,23 +81,21 @@ class SingleWriter:
 # One connection to SQLite that any thread may ask; what the disk refuses is told as a refusal of ours.
 
 
-class SQLiteRows(SqlReader):
-    """Rows, over one connection; a lock lets any thread ask.
+class SQLiteConnection(Statements):
+    """One connection; a lock lets any thread ask.
 
     Parameters
     ----------
     connection
         The connection.
-    snapshots
-        The states of models without keys.
     """
 
-    def __init__(self, connection: sqlite3.Connection, snapshots: Snapshots) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self.snapshots = snapshots
         self._lock = threading.RLock()
 
-    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
+    def rows(self, sql: str, values: Any = ()) -> list[Any]:
+        """All rows."""
         try:
             with self._lock:
                 return self.connection.execute(sql, values).fetchall()
@@ -106,7 +104,7 @@ class SQLiteRows(SqlReader):
                 raise storage_error(error) from error
             raise
 
-    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+    def each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
         """The rows one by one, read some at a time."""
         try:
             with self._lock:
@@ -122,6 +120,24 @@ class SQLiteRows(SqlReader):
                 raise storage_error(error) from error
             raise
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Answer all questions within the block as of one moment; an open batch, or another block, is one already."""
+        with self._lock:
+            if self.connection.in_transaction:
+                yield
+                return
+            self.rows("BEGIN")
+            try:
+                yield
+            finally:
+                self.rows("COMMIT")
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self.connection.close()
+
 
 #: In the order in which they are written, with the place of the decision's id among their values.
 _DEFERRED = {EVENT: None, DECISION: 0, CLOSE: -1}
@@ -132,22 +148,27 @@ MOST, TOGETHER = 2048, 50
 _TOGETHER = {sql: sql + f", {sql[sql.rindex('(') :]}" * (TOGETHER - 1) for sql in (EVENT, DECISION)}
 
 
-class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
-    """Statements over one connection, the commonest of them deferred.
+class SQLiteWriteBuffer(SQLiteConnection, WriteStatements):
+    """The writer's connection, with the commonest of its statements deferred.
 
     Parameters
     ----------
-    connection, snapshots
-        As of `SQLiteRows`.
+    connection
+        The connection.
+
+    Attributes
+    ----------
+    none_due_before
+        No window of a waiting decision ends before this time.
     """
 
-    def __init__(self, connection: sqlite3.Connection, snapshots: Snapshots) -> None:
-        super().__init__(connection, snapshots)
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
         self._waiting: dict[str, list[Any]] = {sql: [] for sql in _DEFERRED}
         self._ids: set[bytes] = set()  # decisions of which something waits
         self._marks: tuple[int, ...] | None = None  # how much waited when the command began
         self._saved = False  # whether the command has its savepoint
-        self._none_due_before = -math.inf  # no window of a waiting decision ends before this time
+        self.none_due_before = -math.inf
 
     def begin_command(self) -> None:
         """A command begins."""
@@ -157,7 +178,7 @@ class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
     def end_command(self) -> None:
         """The command is done."""
         if self._saved:
-            self._run_now("RELEASE command")
+            self.run_now("RELEASE command")
         self._marks, self._saved = None, False
 
     def undo_command(self) -> None:
@@ -165,10 +186,10 @@ class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
         for rows, mark in zip(self._waiting.values(), self._marks or (0,) * len(_DEFERRED), strict=True):
             del rows[mark:]
         if self._saved:
-            self._run_now("ROLLBACK TO command")
-            self._run_now("RELEASE command")
+            self.run_now("ROLLBACK TO command")
+            self.run_now("RELEASE command")
         self._marks, self._saved = None, False
-        self._none_due_before = -math.inf
+        self.none_due_before = -math.inf
 
     def discard(self) -> None:
         """The batch is undone: nothing waits any more."""
@@ -176,7 +197,7 @@ class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
             rows.clear()
         self._ids.clear()
         self._marks, self._saved = None, False
-        self._none_due_before = -math.inf
+        self.none_due_before = -math.inf
 
     def flush(self) -> None:
         """Write what waits."""
@@ -193,7 +214,7 @@ class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
         self._ids.clear()
 
     def _save(self) -> None:
-        self._run_now("SAVEPOINT command")
+        self.run_now("SAVEPOINT command")
         self._marks, self._saved = (0,) * len(_DEFERRED), True
 
     def _write(self, sql: str, rows: Sequence[Any]) -> None:
@@ -210,7 +231,8 @@ class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
         if changed != len(rows):  # an answer to a decision that has one: nothing of the batch may last
             raise RuntimeError(f"{len(rows) - changed} of {len(rows)} rows do not fit what the store holds")
 
-    def _run_now(self, sql: str, values: Any = ()) -> None:
+    def run_now(self, sql: str, values: Any = ()) -> None:
+        """Run a statement now, before those that wait."""
         try:
             self.connection.execute(sql, values)
         except ERRORS as error:
@@ -218,13 +240,14 @@ class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
                 raise storage_error(error) from error
             raise
 
-    def _run(self, sql: str, values: Any = ()) -> None:
+    def run(self, sql: str, values: Any = ()) -> None:
+        """Run a statement, or let it wait."""
         rows = self._waiting.get(sql)
         if sql is DECISION and values[_WAITS] and values[_SHOWN]:
-            self._none_due_before = min(self._none_due_before, values[_EXPIRES_AT])
+            self.none_due_before = min(self.none_due_before, values[_EXPIRES_AT])
         if rows is None:
             self._flush_before(sql)
-            self._run_now(sql, values)
+            self.run_now(sql, values)
             return
         rows.append(values)
         if (place := _DEFERRED[sql]) is not None:
@@ -232,31 +255,35 @@ class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
         if len(rows) >= MOST:
             self.flush()
 
-    def _run_many(self, sql: str, values: Sequence[Any]) -> None:
+    def run_many(self, sql: str, values: Sequence[Any]) -> None:
+        """Run a statement once for each of the values."""
         self._flush_before(sql)
         with translate_errors():
             self.connection.executemany(sql, values)
 
-    def _run_for(self, sql: str, values: Any = ()) -> list[Any]:
+    def run_for(self, sql: str, values: Any = ()) -> list[Any]:
+        """Run a statement now; the rows that it returns."""
         self._flush_before(sql)
-        return super()._rows(sql, values)
+        return super().rows(sql, values)
 
     def _flush_before(self, sql: str) -> None:
         """Before a statement that changes something: what waits comes first, and a command has its savepoint."""
         if "UPDATE decisions" in sql or "INTO decisions" in sql:
-            self._none_due_before = -math.inf  # the statement may open a decision again
+            self.none_due_before = -math.inf  # the statement may open a decision again
         self.flush()
         if self._marks is not None and not self._saved:
             self._save()
 
-    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
+    def rows(self, sql: str, values: Any = ()) -> list[Any]:
+        """All rows; what waits is written first if the answer may depend on it."""
         if sql is not DECISION_BY_ID or values[0] in self._ids:
             self.flush()
-        return super()._rows(sql, values)
+        return super().rows(sql, values)
 
-    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+    def each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        """The rows one by one; what waits is written first."""
         self.flush()
-        return super()._each(sql, values, size)
+        return super().each(sql, values, size)
 
 
 # Reading from SQLite: one connection for the writer, others for readers beside it.
@@ -264,29 +291,25 @@ class SQLiteWriteBuffer(SQLiteRows, SqlWriter):
 _PAGES = 2048  # copied at a time
 
 
-class SQLiteStoreReader(SQLiteRows, SqlStoreReader):
-    """The questions, over one connection; a lock lets any thread ask.
+class SQLiteStoreReader(SqlStoreReader):
+    """The questions, over a connection.
 
     Parameters
     ----------
-    connection
-        The connection.
+    statements
+        The connection, or the connections of all threads.
     snapshots
         The states of models without keys.
     """
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Answer all questions within the block as of one moment; an open batch, or another block, is one already."""
-        with self._lock:
-            if self.connection.in_transaction:
-                yield
-                return
-            self._rows("BEGIN")
-            try:
-                yield
-            finally:
-                self._rows("COMMIT")
+    def __init__(self, statements: SQLiteConnection | ThreadConnections, snapshots: Snapshots) -> None:
+        super().__init__(statements)
+        self._statements = statements
+        self.snapshots = snapshots
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Answer all questions of this thread within the block as of one moment."""
+        return self._statements.snapshot()
 
     def states(self, shard: int, key: str | None = None) -> Iterator[State]:
         """The states that were published for a learner, newest first."""
@@ -303,8 +326,7 @@ class SQLiteStoreReader(SQLiteRows, SqlStoreReader):
 
     def close(self) -> None:
         """Close the connection."""
-        with self._lock:
-            self.connection.close()
+        self._statements.close()
 
 
 class SQLiteFolderReader(SQLiteStoreReader):
@@ -323,7 +345,8 @@ class SQLiteFolderReader(SQLiteStoreReader):
     def __init__(
         self, folder: Path, *, still: bool = False, access: str = "mode=ro", database: Path | None = None
     ) -> None:
-        super().__init__(connect_reading(database or folder, access), Snapshots(folder))
+        self.connection = connect_reading(database or folder, access)
+        super().__init__(SQLiteConnection(self.connection), Snapshots(folder))
         if still:
             self._rows("BEGIN")
             self._rows("SELECT count(*) FROM models")
@@ -350,8 +373,8 @@ class SQLiteFolderReader(SQLiteStoreReader):
                 target.execute("PRAGMA user_version = 0")
 
 
-class SQLiteReaderPool(SQLiteStoreReader):
-    """A reader for many threads: each has a connection of its own, so that none waits for another.
+class ThreadConnections(Statements):
+    """A connection for each thread that asks, so that none waits for another.
 
     Parameters
     ----------
@@ -362,27 +385,27 @@ class SQLiteReaderPool(SQLiteStoreReader):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._own = threading.local()
-        self._all: list[SQLiteFolderReader] = []
-        super().__init__(self._reader_of_thread().connection, Snapshots(folder))
+        self._all: list[SQLiteConnection] = []
+        self._of_thread()  # refuses a folder that cannot be read
 
-    def _reader_of_thread(self) -> SQLiteFolderReader:
-        found: SQLiteFolderReader | None = getattr(self._own, "reader", None)
+    def _of_thread(self) -> SQLiteConnection:
+        found: SQLiteConnection | None = getattr(self._own, "connection", None)
         if found is None:
-            found = self._own.reader = SQLiteFolderReader(self._folder)
+            found = self._own.connection = SQLiteConnection(connect_reading(self._folder))
             self._all.append(found)
         return found
 
-    def _rows(self, sql: str, values: Any = ()) -> list[Any]:
-        return self._reader_of_thread()._rows(sql, values)
+    def rows(self, sql: str, values: Any = ()) -> list[Any]:
+        """All rows."""
+        return self._of_thread().rows(sql, values)
 
-    def _each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
-        return self._reader_of_thread()._each(sql, values, size)
+    def each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
+        """The rows one by one, read some at a time."""
+        return self._of_thread().each(sql, values, size)
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[None]:
         """Answer all questions of this thread within the block as of one moment."""
-        with self._reader_of_thread().snapshot():
-            yield
+        return self._of_thread().snapshot()
 
     def close(self) -> None:
         """Close all connections."""
@@ -397,7 +420,7 @@ SMALL = 16 << 20
 _PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
 
 
-class SQLiteStore(SingleWriter, SQLiteWriteBuffer, SQLiteStoreReader, SqlModelWriter):
+class SQLiteStore(SingleWriter, SqlStoreWriter):
     """The database of a data folder, for its one writer.
 
     Opening compares the log with its witnesses, the heads and snapshots beside it, and refuses if acknowledged events
@@ -419,8 +442,11 @@ class SQLiteStore(SingleWriter, SQLiteWriteBuffer, SQLiteStoreReader, SqlModelWr
         witnesses = TailCheck(folder)  # before the database, which may go on while we look
         witnesses.refuse_alone()
         data_dir.restrict(folder)
-        SQLiteWriteBuffer.__init__(self, connect(folder, synchronous=synchronous), Snapshots(folder))
-        SqlModelWriter.__init__(self)
+        self.connection = connect(folder, synchronous=synchronous)
+        self.snapshots = Snapshots(folder)
+        self._buffer = SQLiteWriteBuffer(self.connection)
+        self._reads = SQLiteStoreReader(self._buffer, self.snapshots)
+        super().__init__(self._buffer)
         try:
             self._refuse_torn()
             witnesses.refuse_loss(self.chain, self.floor, self._name)
@@ -458,7 +484,7 @@ class SQLiteStore(SingleWriter, SQLiteWriteBuffer, SQLiteStoreReader, SqlModelWr
 
     def commit(self) -> None:
         """Make the batch last: returns when it is on the disk."""
-        self.flush()
+        self._buffer.flush()
         moved = self._counting.changed()
         for shard, counts in moved.items():
             self._run(COUNTS, {"shard": shard, **msgspec.structs.asdict(counts)})
@@ -471,24 +497,24 @@ class SQLiteStore(SingleWriter, SQLiteWriteBuffer, SQLiteStoreReader, SqlModelWr
     def rollback(self) -> None:
         """Undo the batch, if one is open."""
         self._counting.rollback()
-        self.discard()
+        self._buffer.discard()
         if self.connection.in_transaction:
             self._run("ROLLBACK")
 
     def savepoint(self) -> None:
         """Begin a command within the batch."""
-        self.begin_command()
+        self._buffer.begin_command()
         self._counting.savepoint()
 
     def release(self) -> None:
         """The command is done; it lasts if the batch does."""
-        self.end_command()
+        self._buffer.end_command()
         self._counting.release()
 
     def rollback_to_savepoint(self) -> None:
         """Undo the command, and nothing else of the batch."""
         self._counting.rollback_to_savepoint()
-        self.undo_command()
+        self._buffer.undo_command()
 
     # What is written
 
@@ -529,8 +555,8 @@ class SQLiteStore(SingleWriter, SQLiteWriteBuffer, SQLiteStoreReader, SqlModelWr
     def compact(self) -> None:
         """Between batches: write a file anew that is fragmented; nobody can write meanwhile."""
         if self.is_fragmented:
-            self._run_now("VACUUM")
-            self._run_now("PRAGMA user_version = 0")
+            self._buffer.run_now("VACUUM")
+            self._buffer.run_now("PRAGMA user_version = 0")
             crash_point("file-compacted")
             self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -551,12 +577,12 @@ class SQLiteStore(SingleWriter, SQLiteWriteBuffer, SQLiteStoreReader, SqlModelWr
 
     def due_decisions(self, now: float, limit: int = 1000) -> list[DecisionRow]:
         """Read the decisions whose windows are over (`Store.due_decisions`); no statement while none can be over."""
-        if now <= self._none_due_before:
+        if now <= self._buffer.none_due_before:
             return []
         rows = super().due_decisions(now, limit)
         if not rows:
             ((first,),) = self._rows(NEXT_DUE)
-            self._none_due_before = math.inf if first is None else first
+            self._buffer.none_due_before = math.inf if first is None else first
         return rows
 
     def probe(self) -> None:
@@ -565,11 +591,23 @@ class SQLiteStore(SingleWriter, SQLiteWriteBuffer, SQLiteStoreReader, SqlModelWr
 
     def reader(self) -> StoreReader:
         """A reading view of its own."""
-        return SQLiteReaderPool(self.folder)
+        return SQLiteStoreReader(ThreadConnections(self.folder), Snapshots(self.folder))
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Answer all questions within the block as of one moment; an open batch is one already."""
+        return self._reads.snapshot()
+
+    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
+        """The states that were published for a learner, newest first."""
+        return self._reads.states(shard, key)
+
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes, without the write-ahead log and the files of snapshots."""
+        return self._reads.stored_bytes()
 
     def close(self) -> None:
         """Close the files."""
-        super().close()
+        self._reads.close()
         self._heads.close()
 
     def _missing_heads(self, witnesses: TailCheck) -> dict[int, snapshots.Head]:
