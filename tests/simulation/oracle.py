@@ -67,6 +67,8 @@ class Made:
         Whether the policy of a holdout decided: then feedback is ``recorded``, and nothing is learned.
     asked
         The request: context and candidates, or features.
+    rewards, reports
+        How several reports become one reward, and those that came in time.
     """
 
     id: str
@@ -91,10 +93,18 @@ class Made:
     gone: bool = False
     holdout: bool = False
     asked: dict[str, Any] = field(default_factory=dict)
+    rewards: str = "first"
+    reports: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def answered(self) -> bool:
-        return (self.given is not None or self.late_given is not None) and self.beside is None
+        return (self.given is not None or self.late_given is not None or bool(self.reports)) and self.beside is None
+
+    @property
+    def combined(self) -> float:
+        """What its reports come to, in a range of rewards from 0 to 1."""
+        values = [each["reward"] for each in self.reports]
+        return float({"sum": min(sum(values), 1.0), "max": max(values), "last": values[-1]}[self.rewards])
 
     @property
     def due(self) -> bool:
@@ -451,7 +461,7 @@ class Oracle:
         made = Made(
             event.decision, shard, event.key, event.seq, self._at, expires, waits, activated, beside, forwarded, reply
         )
-        made.holdout = held
+        made.holdout, made.rewards = held, leader.rewards
         made.asked = {name: body[name] for name in ("context", "candidates", "features") if body.get(name)}
         shard.decisions += 1
         self.made[made.id] = shard.made[made.id] = made
