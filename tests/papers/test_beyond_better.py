@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from smidgen_papers.beyond import filters, knobs, labels
+from smidgen_papers.beyond import budgets, filters, knobs, labels
 from smidgen_papers.beyond.knobs_play import TUNERS, installed, losses, play
 from smidgen_papers.beyond.linear_arms import LinearArms
 from smidgen_papers.beyond.means import geometric
@@ -74,3 +74,14 @@ def test_they_are_experiments() -> None:
     assert labels.plan(run)
     assert filters.plan(run)
     assert knobs.plan(run)
+
+
+def test_budgets_next_to_others() -> None:
+    assert [figure.id for figure in chosen(["beyond/budgets"])] == ["beyond/budgets"]
+    assert budgets.static_mix(np.array([0.6, 0.8, 0.9]), budgets.COSTS, budgets.LIMIT) == pytest.approx(0.8 - 0.2 / 3)
+    played = {
+        way: budgets.simulated(PLACE, world="alike", way=way, rounds=300, seed=0) for way in ("budget", "no budget")
+    }
+    assert 0.85 < played["budget"]["spend, second half"] < 1.15
+    assert played["no budget"]["spend, second half"] > 2.0
+    assert all(each.work.endswith(":simulated") for each in budgets.plan(Run(PLACE, quick=True)))

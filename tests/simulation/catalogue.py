@@ -95,7 +95,9 @@ def spec(rng: random.Random, number: int) -> Spec:
     own = random.Random(repr((number, body)))
     if of.loop in ("rank", "choose", "label") and own.random() < 0.35:
         body["holdout"] = holdout(own)
-    if of.rewards and own.random() < 0.35:
+    if of.loop == "choose" and of.rewards and own.random() < 0.5:
+        body["budget"] = {"usd": own.choice([0.5, 2.0])}
+    elif of.rewards and own.random() < 0.7:
         body["rewards"] = own.choice(["sum", "max", "last"])
     return Spec(f"{kind}{number}", kind, body)
 
@@ -118,6 +120,9 @@ def request(rng: random.Random, spec: Spec, key: str | None) -> dict[str, Any]:
         else:
             body["candidates"] = [{"id": id, "features": {"size": _number(rng)}} for id in ids]
             body["context"] = _record(rng, secret)
+        if "budget" in spec.body:
+            for place, each in enumerate(body["candidates"]):
+                each["costs"] = {"usd": float((len(ids[0]) + 3 * place) % 5)}
     elif of.loop == "draft":
         body["drafts"] = [{"id": id, "text": "Dear all, " * rng.randrange(3) + f"{id} is late."} for id in "ab"]
     elif of.form == "record":

@@ -832,6 +832,7 @@ class Oracle:
         if not self._judge(command, set(), (503,)):
             return
         shard = self.shards[command.args["shard"]]
+        command.args["place"] = (shard.model.name, shard.part)  # it may have been renamed since it was planned
         self._enter(shard, "retained")
         shard.base = command.reply["base"]
 

@@ -31,6 +31,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "late answers to decisions that a base keeps were counted down twice": (20929, "memory"),
     "a key that was only in a base was counted after it was forgotten": (5563, "memory"),
     "the oracle dropped the calls of a model when a copy forgot the key": (5126, "memory"),
+    "the reference looked for a model that was renamed during its retention": (9034, "sqlite"),
 }
 
 

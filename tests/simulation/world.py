@@ -348,7 +348,10 @@ class World:
                     self.replies[reply["decision"]] = spec, body, reply
         elif what.kind in ("create", "copy", "import"):
             name = what.args["to"] if "to" in what.args else what.args["model"]
-            self.specs[name] = Spec(name, what.args["spec"].kind, what.args["spec"].body)
+            body = dict(what.args["spec"].body)
+            if isinstance(what.reply, dict) and what.reply.get("budget") is None:  # of a shadow or challenger
+                body.pop("budget", None)
+            self.specs[name] = Spec(name, what.args["spec"].kind, body)
         elif what.kind == "rename":
             self.specs[what.args["to"]] = self.specs.pop(what.args["model"])
         elif what.kind == "forget":

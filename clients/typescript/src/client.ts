@@ -110,7 +110,7 @@ export class Client {
   }
 
   /** Names and weights of a model, or of one of its keys, strongest first. */
-  async weights(name: string, asked: { key?: string; limit?: number } = {}): Promise<Weight[]> {
+  async weights(name: string, asked: { key?: string; limit?: number; expand?: string } = {}): Promise<Weight[]> {
     return (await this.#json<{ weights: Weight[] }>("GET", `${model(name)}/weights${query(asked)}`)).weights;
   }
 
@@ -244,7 +244,7 @@ export class Client {
   }
 
   async #json<Reply>(method: string, path: string, body?: unknown): Promise<Reply> {
-    return read(await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body), "application/json"));
+    return read(await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body, plain), "application/json"));
   }
 
   async #send(method: string, path: string, body?: Uint8Array | string, media = ""): Promise<Response> {
@@ -293,4 +293,9 @@ function model(name: string): string {
 function query(asked: Readonly<Record<string, string | number | undefined>>): string {
   const given = Object.entries(asked).filter(([, value]) => value !== undefined);
   return given.length ? `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}` : "";
+}
+
+/** Typed arrays, such as embeddings, as arrays of numbers. */
+function plain(_: string, value: unknown): unknown {
+  return ArrayBuffer.isView(value) && !(value instanceof DataView) ? Array.from(value as unknown as ArrayLike<number>) : value;
 }

@@ -29,7 +29,7 @@ export class Model {
   }
 
   /** Names and weights, strongest first. */
-  weights(asked: { key?: string; limit?: number } = {}): Promise<Weight[]> {
+  weights(asked: { key?: string; limit?: number; expand?: string } = {}): Promise<Weight[]> {
     return this.client.weights(this.name, asked);
   }
 

@@ -3,8 +3,8 @@ import type { components, operations } from "./schema.js";
 
 type Schemas = components["schemas"];
 
-/** What JSON can say of a thing: numbers, words, yes or no, lists of words, objects, nothing. */
-export type Value = number | string | boolean | null | readonly Value[] | { readonly [name: string]: Value };
+/** What JSON can say of a thing: numbers, words, yes or no, lists of words, vectors of numbers, objects, nothing. */
+export type Value = number | string | boolean | null | readonly Value[] | Float32Array | Float64Array | { readonly [name: string]: Value };
 /** A record: fields by name. `device: { os: "ios" }` is the feature `device.os=ios`. */
 export type Features = { readonly [name: string]: Value };
 /** The id of a candidate; it comes back as it was given. */

@@ -110,3 +110,9 @@ test("a log of which an event is missing is read up to there, and then refused",
   );
   assert.deepEqual(seen, [1, 2]);
 });
+
+test("typed arrays are sent as arrays of numbers", async () => {
+  const { fetch, sent } = scripted(json(201, { decision: "d" }));
+  await new Client("http://here", { fetch }).decide("m", { features: { emb: new Float32Array([0.5, -1]) } });
+  assert.deepEqual((JSON.parse(String(sent[0]?.init.body)) as { features: unknown }).features, { emb: [0.5, -1] });
+});

@@ -189,9 +189,14 @@ class ClientCalls(ABC, Generic[M]):
         return _get(wire.model_path(name))
 
     @method
-    def weights(self, name: str, key: str | None = None, limit: int | None = None) -> Call[list[dict[str, Any]]]:
-        """Names and weights of a model, or of one of its keys, strongest first; of label models with the label."""
-        return _part(_get(wire.weights_path(name, key, limit)), "weights", list)
+    def weights(
+        self, name: str, key: str | None = None, limit: int | None = None, expand: str | None = None
+    ) -> Call[list[dict[str, Any]]]:
+        """Names and weights of a model, or of one of its keys, strongest first; of label models with the label.
+
+        A vector has one line; ``expand`` names the field (several with commas) to show column by column.
+        """
+        return _part(_get(wire.weights_path(name, key, limit, expand)), "weights", list)
 
     @method
     def taste(self, name: str, key: str | None = None) -> Call[dict[str, Any]]:
@@ -492,9 +497,11 @@ class ModelCalls:
         return Call("POST", wire.model_path(self.name) + "/decisions:batch", wire.read_answers, body)
 
     @method
-    def weights(self, key: str | None = None, limit: int | None = None) -> Call[list[dict[str, Any]]]:
-        """Its weights by name, strongest first."""
-        return ClientCalls.weights.call(self, self.name, key, limit)
+    def weights(
+        self, key: str | None = None, limit: int | None = None, expand: str | None = None
+    ) -> Call[list[dict[str, Any]]]:
+        """Its weights by name, strongest first; see `Client.weights`."""
+        return ClientCalls.weights.call(self, self.name, key, limit, expand)
 
     @method
     def taste(self, key: str | None = None) -> Call[dict[str, Any]]:

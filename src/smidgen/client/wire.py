@@ -210,9 +210,9 @@ def decision_path(made: Answer | str) -> str:
     return f"/v1/decisions/{quote(made if isinstance(made, str) else made.decision, safe='')}"
 
 
-def weights_path(name: str, key: str | None, limit: int | None) -> str:
+def weights_path(name: str, key: str | None, limit: int | None, expand: str | None = None) -> str:
     """Path of a model's weights."""
-    return f"{model_path(name)}/weights{_query(key=key, limit=limit)}"
+    return f"{model_path(name)}/weights{_query(key=key, limit=limit, expand=expand)}"
 
 
 def taste_path(name: str, key: str | None) -> str:

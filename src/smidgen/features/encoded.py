@@ -111,6 +111,11 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
     def __repr__(self) -> str:
         return f"Encoded({len(self)} rows, {len(self.indices)} features and {len(self.names)} new names)"
 
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The fields that held vectors, and how many numbers each of them had."""
+        return dict(zip(self.vectors, self.vector_lengths.tolist(), strict=True))
+
     def columns_at(self, places: Sequence[int]) -> NDArray[np.uint32]:
         """The columns of the new names at these places of a book that has a constant.
 

@@ -577,7 +577,7 @@ class Reader:
 
     def _set(self, field: RecordField, values: list[Any], into: ParsedRecords) -> None:
         """A list of strings: a set of categories."""
-        if not values and self.lengths is not None and field.path in self.lengths.known:
+        if not values and self.lengths is not None and self.lengths.of(field.path):
             self.lengths.check(field.path, 0)
         if len(values) > limits.LIST:
             raise InvalidFeatures(

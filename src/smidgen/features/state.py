@@ -232,7 +232,7 @@ class VectorizerState:
             new = [self.scaling.slots.get(encoded.names[place], -1) for place in encoded.new_numbers.tolist()]
             records.count_numbers(self.scaling.lines, np.array(new, np.int64), encoded.new_raw)
         self.scaling.clipped += encoded.clipped
-        self.lengths.fix(encoded.vectors, encoded.vector_lengths)
+        self.lengths.learn(encoded.vectors, encoded.vector_lengths)
         self.book.crowded[encoded.forgotten] = True
         if encoded.texts:
             terms = np.concatenate([encoded.terms, ids[encoded.new_terms]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -196,15 +196,25 @@ class Vectorizer(VersionedSettings):
             self._encoder.reader.read_ids(ids, gathered)
         return self._encoder.candidates(gathered, candidates.context, mains, ids, candidates.top, directions)
 
-    def fix_lengths(self, encoded: Encoded) -> None:
-        """Let the vectors of a decision fix the lengths of their fields, where these have none yet."""
-        if encoded.vectors:
-            self._memory.lengths.fix(encoded.vectors, encoded.vector_lengths)
+    def fix_lengths(self, lengths: Mapping[str, int]) -> list[str]:
+        """Let the vectors of a decision fix the lengths of their fields; which of these had none yet.
+
+        They hold until `free_lengths`, or until they are learnt: what was only decided on is not saved.
+        """
+        known = self._memory.lengths
+        new = [path for path in lengths if known.of(path) is None]
+        known.decided |= {path: lengths[path] for path in new}
+        return new
+
+    def free_lengths(self, paths: Iterable[str]) -> None:
+        """Take lengths back that `fix_lengths` has fixed."""
+        for path in paths:
+            self._memory.lengths.decided.pop(path, None)
 
     @property
     def lengths(self) -> dict[str, int]:
         """The fields that hold vectors, and how many numbers each of these has."""
-        return dict(self._memory.lengths.known)
+        return {**self._memory.lengths.decided, **self._memory.lengths.known}
 
     def planned(self, encoded: Encoded) -> tuple[IntArray, NDArray[np.uint32]]:
         """Ids and columns that new names get, if this is learnt next."""

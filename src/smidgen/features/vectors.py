@@ -163,25 +163,38 @@ def cosines(about: list[FieldVector], given: list[tuple[int, FieldVector]]) -> l
     return out
 
 
-class Lengths:
-    """The length of the vectors of each field: that of the first decision."""
+def other_length(path: str, length: int, first: int) -> InvalidFeatures:
+    """The refusal of a vector of another length than that of its field."""
+    return InvalidFeatures(
+        f"{path} has {length:,} numbers, and the vectors of this field have {first:,}",
+        f"give {first:,} numbers, or use another field name for vectors of another length",
+    )
 
-    __slots__ = ("known",)
+
+class Lengths:
+    """The length of the vectors of each field: that of the first decision.
+
+    ``known`` are those that were learnt, which are saved; ``decided`` those of decisions that nobody has answered yet.
+    """
+
+    __slots__ = ("decided", "known")
 
     def __init__(self) -> None:
         self.known: dict[str, int] = {}
+        self.decided: dict[str, int] = {}
+
+    def of(self, path: str) -> int | None:
+        """The length of a field's vectors, if it has any."""
+        return self.known.get(path) or self.decided.get(path)
 
     def check(self, path: str, length: int) -> None:
         """Refuse another length than that of the field's first vector."""
-        first = self.known.get(path, length)
+        first = self.of(path) or length
         if first != length:
-            raise InvalidFeatures(
-                f"{path} has {length:,} numbers, and the vectors of this field have {first:,}",
-                f"give {first:,} numbers, or use another field name for vectors of another length",
-            )
+            raise other_length(path, length, first)
 
-    def fix(self, paths: tuple[str, ...], lengths: IntArray) -> None:
-        """Note the lengths of a decision's vectors; fields that have a length keep it."""
+    def learn(self, paths: tuple[str, ...], lengths: IntArray) -> None:
+        """Note the lengths of vectors that are learnt; fields that have a length keep it."""
         for path, length in zip(paths, lengths.tolist(), strict=True):
             self.known.setdefault(path, length)
 

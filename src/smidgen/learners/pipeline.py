@@ -140,6 +140,29 @@ def block_lines(features: Vectorizer, names: Mapping[int, str], found: Sequence[
     return out
 
 
+def named_weights(features: Vectorizer, inner: Learner, expand: Collection[str] = ()) -> dict[str, Any]:
+    """The weights of a learner behind a vectorizer by name, a vector in one line; in the label loop arrays."""
+    weights, named = getattr(inner, "seen_weights", None), features.named_columns()
+    weights = inner.weights if weights is None else weights
+    if weights.shape[-1] > features.dim:  # of cosines: all of them in one
+        curved = np.abs(weights[..., features.dim :]).sum(axis=-1, keepdims=True)
+        weights = np.concatenate([weights[..., : features.dim], curved], axis=-1)
+        names = dict(named)
+        named.append((features.dim, curvature_name(names, np.array([c for c in names if "×" not in names[c]]))))
+    lines: dict[str, Any] = {}
+    for column, name in named:
+        line, weight = line_of(name, expand), weights[..., column]
+        lines[line] = weight.copy() if line == name else lines.get(line, 0.0) + np.abs(weight)
+    if isinstance(inner, ChoiceBank) and inner.blocks.there:
+        found = block_lines(features, dict(named), inner.blocks.weights())
+        crossed = {line_of(name, expand) for name, _ in found}
+        lines |= dict.fromkeys(crossed, 0.0)  # the vector itself stands in a block
+        for name, weight in found:
+            line = line_of(name, expand)
+            lines[line] += weight if line == name else abs(weight)
+    return lines if weights.ndim > 1 else {name: float(weight) for name, weight in lines.items()}
+
+
 def of_candidates(decision: Decision, rows: Named, weights: FloatArray) -> Explanation:
     """The first of the answer, and the next best."""
     first, second = _two_best(decision, len(rows.starts) - 1)
@@ -264,6 +287,32 @@ def _from_source(source: bytes) -> Any:
         return offer
     except (*serialization.UNREADABLE, TypeError, KeyError, IndexError, AttributeError) as error:
         raise InvalidFeatures(f"it is damaged: {error}", "give what decide made") from error
+
+
+def vectors_in(encoded: Encoded) -> list[tuple[str, NDArray[np.float32]]]:
+    """Return the vectors of what was encoded, as they were sent: path and numbers; none where that is not kept."""
+    if encoded.source is None:
+        return []
+    found: list[tuple[str, NDArray[np.float32]]] = []
+
+    def collect(value: Any, path: str) -> None:
+        if isinstance(value, np.ndarray):
+            found.append((path, value))
+        elif isinstance(value, dict):
+            for name, each in value.items():
+                collect(each, f"{path}.{name}" if path else name)
+
+    try:
+        content = msgspec.msgpack.decode(encoded.source, ext_hook=from_extension)
+    except (*serialization.UNREADABLE, ValueError):
+        return []
+    if isinstance(content, list):
+        for each in content[0]["records"]:
+            collect(each, "")
+        collect(content[0]["context"], "context")
+    else:
+        collect(content, "")
+    return found
 
 
 def loops_read(learner: Any, dim: int) -> frozenset[str]:
@@ -574,27 +623,10 @@ class Pipeline(Learner):
         """
         if isinstance(self._inner, QuadraticTuner):
             raise NoWeights("a tuner has no weight for each name: its surface has products", "look at best(record)")
-        weights, named = getattr(self._inner, "seen_weights", None), self._features.named_columns()
-        weights = self._inner.weights if weights is None else weights
-        if weights.shape[-1] > self.dim:  # of cosines: all of them in one
-            curved = np.abs(weights[..., self.dim :]).sum(axis=-1, keepdims=True)
-            weights = np.concatenate([weights[..., : self.dim], curved], axis=-1)
-            names = dict(named)
-            named.append((self.dim, curvature_name(names, np.array([c for c in names if "×" not in names[c]]))))
-        lines: dict[str, Any] = {}
-        for column, name in named:
-            line, weight = line_of(name, expand), weights[..., column]
-            lines[line] = weight.copy() if line == name else lines.get(line, 0.0) + np.abs(weight)
-        if isinstance(self._inner, ChoiceBank) and self._inner.blocks.there:
-            found = block_lines(self._features, dict(named), self._inner.blocks.weights())
-            crossed = {line_of(name, expand) for name, _ in found}
-            lines |= dict.fromkeys(crossed, 0.0)  # the vector itself stands in a block
-            for name, weight in found:
-                line = line_of(name, expand)
-                lines[line] += weight if line == name else abs(weight)
+        lines = named_weights(self._features, self._inner, expand)
         strength = {name: float(np.abs(weight).max()) for name, weight in lines.items()}
         chosen = sorted(lines, key=lambda name: (-strength[name], name))[:limit]
-        return [(name, float(lines[name]) if weights.ndim == 1 else lines[name]) for name in chosen]
+        return [(name, lines[name]) for name in chosen]
 
     def explain(self, decision: Decision, expand: Collection[str] = ()) -> Explanation:
         """What each feature adds to the answer's score and to its nearest rival's, under the present weights.
@@ -646,7 +678,8 @@ class Pipeline(Learner):
 
     def _decide(self, context: Any, number: int) -> Decision:
         encoded = self._front.encode(self._features, self._given(context), deciding=True)
-        self._features.fix_lengths(encoded)
+        if encoded.vectors:
+            self._features.fix_lengths(encoded.lengths)
         offer = with_costs(as_context(encoded, self._features.planned(encoded)[1]), context)
         made = self._inner._decide(offer, number)
         return structs.replace(made, kind=self._kind, settings=self._settings, context=encoded)

@@ -169,8 +169,7 @@ class Choice(Structure):
         fields = {"items": self.rows.to_record(), "available": self.mask if len(self.mask) else None}
         if self.costs is None:
             return fields
-        told = {name: [None if math.isnan(x) else x for x in each.tolist()] for name, each in self.costs.items()}
-        return {**fields, "costs": told}
+        return {**fields, "costs": _told_costs(self.costs)}
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Choice:
@@ -215,6 +214,11 @@ def check_cost(place: str, cost: Any) -> float:
     if not right or not math.isfinite(cost) or not 0.0 <= cost <= LARGEST_COST:
         raise InvalidFeedback(f"{place} is {checks.shown(cost)}", f"give a number from 0 to {LARGEST_COST:g}")
     return float(cost)
+
+
+def _told_costs(costs: Mapping[str, FloatArray]) -> dict[str, list[float | None]]:
+    """Costs by currency as a record has them: None where a cost is not known."""
+    return {name: [None if math.isnan(x) else x for x in each.tolist()] for name, each in costs.items()}
 
 
 def known_costs(given: Mapping[str, Any] | Sequence[Any], n: int) -> dict[str, FloatArray]:
@@ -331,6 +335,7 @@ class Candidates:
         """The fields that rebuild these candidates: their records as JSON would say them."""
         about = None if self.context is None else plain_record(self.context)
         ids = None if self.ids is None else list(self.ids)
+        costs = {} if self.costs is None else {"costs": _told_costs(self.costs)}
         return {
             "records": [
                 plain_record(each) for each in (frame_records(self.records) if is_frame(self.records) else self.records)
@@ -338,6 +343,7 @@ class Candidates:
             "ids": ids,
             "context": about,
             "top": self.top,
+            **costs,
         }
 
     @classmethod
@@ -345,7 +351,7 @@ class Candidates:
         """Rebuild from `to_record`."""
         records, ids = fields["records"], fields["ids"]
         given = records if ids is None else dict(zip(ids, records, strict=True))
-        return cls(given, context=fields["context"], top=fields["top"], costs=())
+        return cls(given, context=fields["context"], top=fields["top"], costs=fields.get("costs") or ())
 
     def __repr__(self) -> str:
         by = "id" if self.ids is not None else "position"

@@ -27,7 +27,7 @@ from smidgen.service.schemas import CopyBody
 WINDOW = 100.0
 MODELS: dict[str, dict[str, Any]] = {
     "lists": {"loop": "rank", "learner": "PreferencePerceptron", "params": {"dim": 2}},
-    "banners": {"loop": "choose", "default_reward": 0.25},
+    "banners": {"loop": "choose", "default_reward": 0.25, "budget": {"usd": 2.0}},
     "people": {"loop": "choose", "keyed": True},
     "friends": {"loop": "choose", "keyed": True, "feedback": "better"},
     "mail": {"loop": "label", "labels": ["x", "y"], "learner": "HingeConfidit"},
@@ -52,6 +52,8 @@ def asked(name: str, a: int, b: int) -> dict[str, Any]:
         body["candidates"] = [{"id": id, "features": [rng.random(), rng.random()]} for id in "abc"]
     elif loop == "choose":
         body["candidates"] = [{"id": id} for id in rng.sample("abcd", 3)]
+        if "budget" in MODELS[name]:
+            body["candidates"][0]["costs"] = {"usd": float(a % 4)}
         body["context"] = {"device": rng.choice(["ios", "web", f"d{a}"])}
     elif loop == "label":
         body["features"] = {"from": rng.choice("abc"), "size": rng.random()}
@@ -70,7 +72,7 @@ def said(name: str, reply: dict[str, Any], a: int) -> dict[str, Any]:
     if name == "friends":
         return {"better": sorted(reply["propensities"])[a % 3] if "propensities" in reply else reply["choice"]}
     if loop == "choose":
-        return {"reward": (a % 5) / 4}
+        return {"reward": (a % 5) / 4} | ({"costs": {"usd": float(a % 7)}} if "budget" in MODELS[name] else {})
     return {
         "label": {"label": "xy"[a % 2]},
         "filter": {"relevant": bool(a % 2)},

@@ -17,7 +17,7 @@ from smidgen.service.errors import Impossible
 from smidgen.service.loops.registry import loops
 from smidgen.service.monitoring.checks_learning import OverBudget
 from smidgen.service.monitoring.evidence import Evidence
-from smidgen.service.schemas import AmendBody
+from smidgen.service.schemas import AmendBody, CopyBody
 
 COSTS = {"a": 1.0, "b": 4.0, "c": 20.0}
 BODY = {"loop": "choose", "feedback": "reward", "budget": {"usd": 3.0}, "window_s": 1e6}
@@ -197,6 +197,29 @@ def test_health_says_that_nobody_can_meet_a_budget() -> None:
     assert OverBudget().run(Evidence(engine.store, model_, 2000.0)).figures["floor"] == pytest.approx(7.5)
 
 
+def test_a_copy_has_the_same_limit_and_has_spent_nothing() -> None:
+    engine, shelf, _ = opened()
+    play(engine, 20, PRICED)
+    amend(engine, budget={"usd": 5.0})
+    engine.copy("m", msgspec.convert({"to": "n"}, CopyBody))
+    for each in (engine, Engine(MemoryStore(shelf))):
+        assert figures(each, "n") == {"limit": 5.0, "mean": None, "recent": None, "price": 0.0}
+
+
+def test_retention_folds_what_was_spent() -> None:
+    engine, shelf, clock = opened(BODY | {"window_s": 20.0})
+    play(engine, 10, PRICED)  # readers have folded nothing of this when it is erased
+    clock[0] += 1000.0
+    engine.decide("m", request({"candidates": PRICED, "chosen": "c"}))
+    engine.retain("m", 100.0)
+    assert engine.store.checkpoint(1) is not None
+    again = Engine(MemoryStore(shelf), clock=lambda: clock[0])
+    whole, _, _ = opened(BODY | {"window_s": 20.0})
+    play(whole, 10, PRICED)
+    whole.decide("m", request({"candidates": PRICED, "chosen": "c"}))
+    assert figures(engine) == figures(again) == figures(whole)
+
+
 def test_per_day_goes_by_the_decisions_of_a_day() -> None:
     engine, _, clock = opened(BODY | {"budget": {"usd": {"per_day": 300.0}}})
     for i in range(250):
@@ -205,10 +228,13 @@ def test_per_day_goes_by_the_decisions_of_a_day() -> None:
     assert figures(engine)["limit"] == pytest.approx(300 / 144, rel=0.02)
 
 
-def test_batches_have_one_price() -> None:
+def test_the_price_moves_within_a_batch() -> None:
     engine, _, _ = opened()
     replies = engine.decide_all("m", [request({"candidates": PRICED}) for _ in range(5)])
-    assert [each["price"] for each in replies] == [{"usd": 0.0}] * 5
+    price = 0.0
+    for each in replies:
+        assert each["price"] == {"usd": price}
+        price = min(max(price + 0.02 * (COSTS[each["choice"]] / 3 - 1), 0.0), 50.0)
     assert figures(engine)["mean"] is not None
 
 

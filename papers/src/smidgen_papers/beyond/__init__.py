@@ -4,6 +4,7 @@ from importlib import import_module
 
 for _module in (
     "paper",
+    "budgets",
     "change",
     "clicks",
     "clicks_claims",

@@ -93,6 +93,10 @@ def takes_records(body: ModelBody, loop: type[Loop], params: Mapping[str, Any], 
     return accepted["dim"].default is inspect.Parameter.empty
 
 
+#: The most columns of a vector, if a model does not say.
+VECTORS = 32
+
+
 def vectorizer(body: ModelBody, params: Mapping[str, Any]) -> Vectorizer:
     """Make the vectorizer of a model that takes records."""
     auto = body.features.auto if isinstance(body.features, ByName) and body.features.auto is not None else Auto()
@@ -105,6 +109,8 @@ def vectorizer(body: ModelBody, params: Mapping[str, Any]) -> Vectorizer:
         text=text,
         crosses=auto.crosses if auto.crosses == "auto" else tuple(auto.crosses),
         id_feature=body.id_feature if auto.id_feature is None else auto.id_feature and body.id_feature,
+        vectors=VECTORS if auto.vectors is None else auto.vectors,
+        seed=seed if isinstance(seed := params.get("seed", 0), int) and 0 <= seed < 1 << 64 else 0,
     )
 
 
@@ -116,6 +122,7 @@ def describe_features(features: Vectorizer, added: Sequence[str] = ()) -> dict[s
         "text": [*features.text, *added],
         "crosses": crosses,
         "id_feature": features.id_feature,
+        "vectors": features.vectors,
     }
     return {"auto": told}
 

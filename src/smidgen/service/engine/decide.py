@@ -16,8 +16,9 @@ from msgspec import structs
 from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import InvalidFeatures, NotTeachable, SmidgenError
-from smidgen.features import Encoded
+from smidgen.features import Encoded, Vectorizer
 from smidgen.features.state import Carried
+from smidgen.features.vectors import other_length
 from smidgen.learners import Learner
 from smidgen.learners.pacing import Pacer
 from smidgen.service.engine.budget import Budget
@@ -26,7 +27,7 @@ from smidgen.service.engine.context import CommandHandler, EngineContext
 from smidgen.service.engine.learner_cache import OpenDecision
 from smidgen.service.engine.live_settings import FIRST
 from smidgen.service.engine.log_reader import Reply, reply
-from smidgen.service.engine.model import ServedModel, feature_names
+from smidgen.service.engine.model import ServedModel, feature_names, read_lengths
 from smidgen.service.engine.question import recorded
 from smidgen.service.engine.replay import LearningEvent
 from smidgen.service.engine.spending import Spending, attach_prices, check_currencies, reads_budgets, spending_of
@@ -66,6 +67,7 @@ class ArmDecision(NamedTuple):
     start: bytes | None = None  # of a new key: the state that it starts with
     names: Carried = ()  # of a key: names of columns that its events have not told yet
     holdout: bool = False  # the policy of the holdout answered
+    lengths: dict[str, int] | None = None  # of vectors, as this decision fixes them
 
 
 class PendingDecision(NamedTuple):
@@ -201,18 +203,50 @@ class DecideHandler(CommandHandler):
         held, group = self._learners.get(model, key), self._learners.shared_state(model)
         start, learner = self._learners.start_key(model, key, held), held.learner
         self._undo.push(self._learners.withdraw, model.shard, key, learner, learner.decisions)
+        features = self._learners.table(model, learner)
+        names: Carried = ()
+        if features is not None and model.lengths:
+            features.fix_lengths(model.lengths)
         attach_prices(learner, pacer)
         try:
             if group is None:
-                return ArmDecision(model, learner, learner.decide(context))
-            decision, names = group.decide(learner, context, held.known)
+                decision = learner.decide(context)
+            else:
+                decision, names = group.decide(learner, context, held.known)
         except BaseException:
             if group is not None:
                 self._learners.discard(model, key, learner, learner.decisions + 1, begun=start is not None)
             raise
         finally:
             attach_prices(learner, None)
-        return ArmDecision(model, learner, decision, start=start, names=names)
+        try:
+            lengths = None if features is None else self._fix_lengths(model, features, decision.context)
+        except BaseException:
+            self._learners.discard(model, key, learner, decision.number, begun=start is not None)
+            raise
+        return ArmDecision(model, learner, decision, start=start, names=names, lengths=lengths)
+
+    def _fix_lengths(self, model: ServedModel, features: Vectorizer, encoded: Any) -> dict[str, int] | None:
+        """Let the vectors of a decision fix the lengths of their fields; those that its event has to tell.
+
+        What an earlier decision fixed counts, whether or not it was learnt: the log is read once for it.
+        """
+        if not isinstance(encoded, Encoded) or not encoded.vectors:
+            return None
+        lengths = encoded.lengths
+        if model.lengths is None:
+            model.lengths = read_lengths(self._store, model)
+        new = {path: length for path, length in lengths.items() if path not in model.lengths}
+        for path, length in lengths.items():
+            if (first := model.lengths.get(path, length)) != length:
+                features.free_lengths(lengths)
+                raise other_length(path, length, first)
+        features.fix_lengths(lengths)
+        if new:
+            model.lengths |= new
+            self._undo.push(_drop, model.lengths, new)
+            self._undo.push(features.free_lengths, new)
+        return new or None
 
     def _is_held_out(self, model: ServedModel, body: DecisionBody) -> bool:
         """Check whether the holdout's policy answers: by the unit; without one, drawn for this request."""
@@ -285,12 +319,16 @@ class DecideHandler(CommandHandler):
         shared = _shared_fields(
             answer.start, answer.names, hashed, self.request, body.unit if model.leader is None else None, terms.rewards
         )
+        if answer.lengths is not None:
+            shared = {**(shared or {}), "lengths": answer.lengths}
         if terms.budget is not None and shown is not None and spent is not None:
             shared = (shared or {}) | {"spent": spent}
         elif terms.budget is not None and not body.activate and decision.costs is not None:
             shared = (shared or {}) | {"ahead": True}
         if shown is None:
             shared = {**(shared or {}), **self._question(answer, request, len(record))} or None
+        if model.spending is not None and decision.costs is not None:
+            model.spending.note(name, decision, (shared or {}).get("spent"))
         holdout, unit = terms.holdout, body.unit or body.key
         share = holdout.share if holdout is not None and body.chosen is None else 0.0
         content = codec.DecisionBody(decision.number, model.version, terms.window_s, ids, record, shared, beside)
@@ -404,6 +442,11 @@ def _compare_with_shown(answer: ArmDecision, shown: ArmDecision, ids: Sequence[A
     target = loop.target_propensity(answer.decision, shown.decision) if chance is not None else None
     agreed = loop.agrees(answer.decision, shown.decision.greedy) if answer.model.leader is not None else None
     return answer._replace(agreed=agreed, target=target, chance=chance if target is not None else None)
+
+
+def _drop(lengths: dict[str, int], paths: Iterable[str]) -> None:
+    for path in paths:
+        lengths.pop(path, None)
 
 
 def _shared_fields(

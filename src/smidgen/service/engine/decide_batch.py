@@ -128,7 +128,8 @@ class BatchDecideHandler(CommandHandler):
                 now = self._clock()
             try:
                 replies.append(request.known or self._decide_one(model, request, mine, made, now))
-                if request.body.chosen is not None or self._learners.is_crowded:
+                paid = model.blueprint.terms.budget is not None  # the next price depends on what this one costs
+                if request.body.chosen is not None or paid or self._learners.is_crowded:
                     self._decide.write(made)
             except SmidgenError as error:
                 if len(bodies) == 1 or isinstance(error, StorageFailed | Taken):  # of the store, not of this decision
@@ -173,7 +174,8 @@ class BatchDecideHandler(CommandHandler):
 
 def _can_pause(model: ServedModel, bodies: list[DecisionBody]) -> bool:
     """Check that decisions change nothing but their count before they are written."""
-    alone = not model.keyed and not model.followers and model.hashed is None and model.blueprint.terms.holdout is None
+    alone = not model.keyed and not model.followers and model.hashed is None
+    alone = alone and model.blueprint.terms.holdout is None and model.blueprint.terms.budget is None
     return alone and all(body.chosen is None for body in bodies)
 
 

@@ -173,7 +173,7 @@ class ImportHandler(CommandHandler):
         source = self._models.get(name)
         if to in self._models.by_name:
             raise Conflict(f'a model "{to}" already exists', "choose another name")
-        new = self._models.add(to, source.blueprint.without_champion(_unsalted(source.blueprint)), self._clock())
+        new = self._models.add(to, _as_copied(source.blueprint), self._clock())
         for made, part in zip(new.parts, source.parts, strict=True) if learnt else ():
             if made.hashed is not None and part.hashed is not None and not part.keyed:
                 made.hashed.add(part.hashed.known())
@@ -190,7 +190,7 @@ class ImportHandler(CommandHandler):
         """
         blueprint = brought.blueprint
         if (model := self._models.by_name.get(name)) is None:
-            model = self._models.add(name, blueprint.without_champion(_unsalted(blueprint)), self._clock())
+            model = self._models.add(name, _as_copied(blueprint), self._clock())
         elif model.decisions or model.version or model.archived_at is not None:
             raise Conflict(f'the model "{name}" is not empty', "choose another name")
         elif model.blueprint.record() != blueprint.record() or model.keyed != blueprint.body.keyed:
@@ -234,6 +234,11 @@ class ImportHandler(CommandHandler):
         content = codec.encode(told)
         self._store.append(model.shard, "imported", self._clock(), content, key=key, changes=True)
         self._learners.evict(model, key)
+
+
+def _as_copied(blueprint: Blueprint) -> Blueprint:
+    """Return the settings of a copy: it has no champion, a holdout with members of its own, and the same budget."""
+    return blueprint.without_champion(_unsalted(blueprint), blueprint.terms.budget)
 
 
 def _unsalted(blueprint: Blueprint) -> Holdout | None:

@@ -186,6 +186,23 @@ def hashed_names(shared: dict[str, Any] | None) -> list[str]:
     return [name for name in names if isinstance(name, str)]
 
 
+#: The lengths of vectors that nobody has learnt are looked up in so many of the latest events.
+LENGTHS_IN = 20_000
+
+
+def read_lengths(reading: StoreReader, model: ServedModel) -> dict[str, int]:
+    """The lengths of vectors as the latest decisions of a shard have fixed them, the first of each field."""
+    found: dict[str, int] = {}
+    after = max(0, model.seq - LENGTHS_IN)
+    while chunk := reading.events(model.shard, after):
+        for event in chunk:
+            if event.type == "decision":
+                told = (codec.read_decision(event.body, event.seq).shared or {}).get("lengths") or {}
+                found = {**told, **found}
+        after = chunk[-1].seq
+    return found
+
+
 def feature_names(body: Any) -> Iterator[str]:
     """The names of the features in a request."""
     features = getattr(body, "features", None)
@@ -294,6 +311,8 @@ class ServedModel:
         For each learner that was in memory since the start: how many rows of features its guard has scaled down.
     hashed
         The names of hashed features; None if its features are not hashed.
+    lengths
+        The lengths of the vectors of its records, by field, as decisions have fixed them; None before they were read.
     rewritten
         How often its past was changed since the start: by retraction, rollback, forgetting or a base.
     undoing
@@ -323,6 +342,7 @@ class ServedModel:
     saved: int = 0
     scaled: dict[str | None, int] = field(default_factory=dict)
     hashed: HashedNames | None = None
+    lengths: dict[str, int] | None = None
     rewritten: int = 0
     undoing: Progress | None = None
     leader: ServedModel | None = None

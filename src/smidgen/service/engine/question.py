@@ -8,7 +8,7 @@ strongest contributions under the weights that decided, as columns and numbers.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,9 +18,10 @@ from msgspec import structs
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.features import DenseRows, Encoded, Row, SparseRows
+from smidgen.features.vectors import from_extension, to_json
 from smidgen.learners import Learner
 from smidgen.learners.bank import curvature_name
-from smidgen.learners.pipeline import as_context, prepared, source_of, unwrap
+from smidgen.learners.pipeline import as_context, by_field, prepared, source_of, unwrap
 from smidgen.serialization import UNREADABLE
 from smidgen.service.loops.base import Loop
 from smidgen.structures import Choice, Ranking, structured
@@ -76,6 +77,8 @@ def recorded(
             found["asked"] = asked
             room -= len(asked)
     most = min(STRONGEST, min(room, MOST) // _EACH) if by_model else 0
+    if isinstance(decision.context, Encoded) and len(decision.context.direction):
+        return found  # the rows are not all that counts
     if (why := strongest(learner, table, decision, most)) is not None:
         found["why"] = why
     return found
@@ -182,7 +185,9 @@ def _described(decision: Decision) -> tuple[Any, Any] | None:
 # Read back for a story
 
 
-def contributions_then(shared: Mapping[str, Any] | None, name: Callable[[int], str]) -> list[tuple[str, float]] | None:
+def contributions_then(
+    shared: Mapping[str, Any] | None, name: Callable[[int], str], expand: Collection[str] = ()
+) -> list[tuple[str, float]] | None:
     """Return the contributions that an event holds, strongest first; None of one without them."""
     content = (shared or {}).get("why")
     if not isinstance(content, bytes) or len(content) % _EACH:
@@ -192,7 +197,8 @@ def contributions_then(shared: Mapping[str, Any] | None, name: Callable[[int], s
     added = np.frombuffer(content, "<f4", n, 4 * n)
     names = {int(column): name(int(column)) for column in columns if column != _CURVED}
     curved = curvature_name(names, columns[columns != _CURVED])
-    return [(names.get(int(c), curved), float(x)) for c, x in zip(columns.tolist(), added.tolist(), strict=True)]
+    pairs = zip(columns.tolist(), added.tolist(), strict=True)
+    return by_field([(names.get(int(c), curved), float(x)) for c, x in pairs], expand)
 
 
 def best_answers(decision: Decision, ids: Sequence[Any]) -> list[tuple[Any, float | None, float | None]] | None:
@@ -230,7 +236,7 @@ def asked_as_sent(decision: Decision, shared: Mapping[str, Any] | None) -> dict[
     try:
         if isinstance(content, bytes):
             source = _unpacked(content)
-        found = None if source is None else msgspec.msgpack.decode(source)
+        found = None if source is None else msgspec.msgpack.decode(source, ext_hook=_vector)
     except (*UNREADABLE, zlib.error):
         return None
     if isinstance(found, dict):
@@ -240,8 +246,17 @@ def asked_as_sent(decision: Decision, shared: Mapping[str, Any] | None) -> dict[
     offer = found[0]
     ids = offer.get("ids") or range(len(offer["records"]))
     candidates = [{"id": id, "features": record} for id, record in zip(ids, offer["records"], strict=False)]
+    for name, amounts in (offer.get("costs") or {}).items():
+        for each, amount in zip(candidates, amounts, strict=False):
+            if amount is not None:
+                each.setdefault("costs", {})[name] = amount
     context = offer.get("context")
     return ({"context": context} if context else {}) | {"candidates": candidates}
+
+
+def _vector(code: int, content: memoryview) -> dict[str, str]:
+    """Return a vector of a record as stories and logs write it."""
+    return to_json(from_extension(code, content))
 
 
 def asked_by_name(

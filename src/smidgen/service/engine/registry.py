@@ -618,7 +618,7 @@ class ShardAccess:
         """Heed what others wrote since; whether there was any."""
         if (seq := model.seq) == model.caught:
             return False
-        model.others = seq
+        model.others, model.lengths = seq, None
         if seq < model.caught or not self._store.event_types(model.shard, model.caught) <= ORDINARY:
             self._evict(model)
         elif model.hashed is not None:
@@ -633,6 +633,7 @@ class ShardAccess:
         self._recent.clear()
         model.scaled.clear()
         model.rewritten += 1
+        model.lengths = None
         if model.hashed is not None and model.blueprint.dim is not None:
             model.hashed = HashedNames.read(self._store, model.shard, model.blueprint.dim)
 

@@ -37,6 +37,8 @@ DAY_S, PART_S = 86_400.0, 900.0
 FEWEST, FIRST_DAY = 100, 1000
 #: How many decisions that wait to be shown, or whose costs were reported, are remembered.
 REMEMBERED = 10_000
+#: How many decisions are kept at hand.
+LATEST = 500
 #: The form of saved spending.
 FORM = 1
 #: What closes a decision, or reports on it, and implies that it was shown.
@@ -63,19 +65,20 @@ class Spending:
         self._ahead: OrderedDict[str, dict[str, float]] = OrderedDict()  # costs of decisions that were not shown yet
         self._reported: OrderedDict[str, None] = OrderedDict()
         self._promoted = 0  # the version of the last promotion
+        self._latest: OrderedDict[str, tuple[Decision, dict[str, float] | None]] = OrderedDict()  # need not be read
 
-    def follow(self, reading: StoreReader, shard: int, last: int | None = None) -> int:
-        """Take the events after those that were taken, up to one; returns how many there were."""
-        count = 0
+    def follow(self, reading: StoreReader, shard: int, last: int | None = None) -> bool:
+        """Take the events after those that were taken, up to one; says no where retention has erased some of them."""
         while last is None or self.seq < last:
             limit = 1000 if last is None else min(1000, last - self.seq)
             if not (chunk := reading.events(shard, self.seq, limit)):
                 break
+            if chunk[0].seq != self.seq + 1:
+                return False
             for event in chunk:
                 self.apply(event, reading, shard)
                 self.seq = event.seq
-            count += len(chunk)
-        return count
+        return True
 
     def apply(self, event: Event, reading: StoreReader, shard: int) -> None:
         """Take one event."""
@@ -106,6 +109,8 @@ class Spending:
 
     def _amend(self, told: Mapping[str, Any], kind: str) -> None:
         given = told.get("model" if kind == "created" else "changes")
+        if kind == "created" and isinstance(terms := (told.get("resolved") or {}).get("terms"), dict):
+            given = terms  # of a copy: as they were amended
         if not isinstance(given, dict) or (kind == "amended" and "budget" not in given):
             return
         found = given.get("budget")
@@ -124,14 +129,16 @@ class Spending:
     def _decided(self, event: Event) -> None:
         body = codec.read_decision(event.body, event.seq)
         shared = body.shared or {}
-        costs = shared.get("spent")
+        id, costs = event.decision or "", shared.get("spent")
+        known = self._latest.get(id)
+        decision = known[0] if known is not None else read_record(body.record)
+        if decision is None or decision.costs is None:
+            return
+        self.note(id, decision, costs)
         if costs is None:
-            decision = read_record(body.record)
-            if decision is None or decision.costs is None:
-                return
             costs = decision.costs_of_action()
         if shared.get("ahead"):
-            _remember(self._ahead, event.decision or "", costs)
+            _remember(self._ahead, id, costs)
         else:
             self._pay(costs, event.at)
 
@@ -150,20 +157,18 @@ class Spending:
             del self._parts[old]
 
     def _report(self, id: str, costs: Mapping[str, float], reading: StoreReader, shard: int) -> None:
-        row = reading.decision(id)
-        event = reading.event(shard, row.seq) if row is not None and row.shard == shard else None
-        if event is None or event.type not in DECIDED:
+        if (found := self._latest.get(id) or _read_decision(id, reading, shard)) is None:
             return
-        body = codec.read_decision(event.body, event.seq)
-        decision = read_record(body.record)
-        if decision is None or decision.costs is None:
-            return
-        spent = (body.shared or {}).get("spent")
+        decision, spent = found
         paid = {} if id in self._reported else spent if spent is not None else decision.costs_of_action()
         _remember(self._reported, id, None)
         self.pacer.pay_rest({name: cost - paid.get(name, 0.0) for name, cost in costs.items()})
         if spent is None and paid:
             self.pacer.learn(_rows(decision.context, self.dim), int(decision.action), costs)
+
+    def note(self, id: str, decision: Decision, spent: dict[str, float] | None = None) -> None:
+        """Keep a decision at hand, as its event has it; ``spent`` is what another one cost that was shown instead."""
+        _remember(self._latest, id, (decision, spent), LATEST)
 
     # As bytes, for a checkpoint of retention
 
@@ -264,12 +269,12 @@ def spending_of(model: ServedModel, reading: StoreReader, known: Spending | None
     dim, rewritten = columns_of(model), model.rewritten
     if known is not None and known.rewritten != rewritten and reading.last_forgetting(model.shard) == known.forgotten:
         known.rewritten = rewritten
-    if known is None or known.dim != dim or known.rewritten != rewritten:
-        made = Spending.read(reading, model.shard, dim)
-        made.rewritten, made.forgotten = rewritten, reading.last_forgetting(model.shard)
-        return made
-    known.follow(reading, model.shard)
-    return known
+    current = known is not None and known.dim == dim and known.rewritten == rewritten
+    if known is not None and current and known.follow(reading, model.shard):
+        return known
+    made = Spending.read(reading, model.shard, dim)
+    made.rewritten, made.forgotten = rewritten, reading.last_forgetting(model.shard)
+    return made
 
 
 _lock = threading.Lock()
@@ -337,7 +342,20 @@ def _rows(context: Any, dim: int) -> Rows | None:
     return rows if rows is not None and (not dim or rows.shape[1] <= dim) else None
 
 
-def _remember(book: OrderedDict[str, Any], id: str, value: Any) -> None:
+def _read_decision(id: str, reading: StoreReader, shard: int) -> tuple[Decision, dict[str, float] | None] | None:
+    """A decision from its event, and what was spent in its place."""
+    row = reading.decision(id)
+    event = reading.event(shard, row.seq) if row is not None and row.shard == shard else None
+    if event is None or event.type not in DECIDED:
+        return None
+    body = codec.read_decision(event.body, event.seq)
+    decision = read_record(body.record)
+    if decision is None or decision.costs is None:
+        return None
+    return decision, (body.shared or {}).get("spent")
+
+
+def _remember(book: OrderedDict[str, Any], id: str, value: Any, most: int = REMEMBERED) -> None:
     book[id] = value
-    while len(book) > REMEMBERED:
+    while len(book) > most:
         book.popitem(last=False)

@@ -89,6 +89,7 @@ def endpoint(method: str, path: str, name: str, **more: Any) -> Callable[[Endpoi
 KEY = ("key", {"type": "string"})
 BY = ("by", {"type": "string"})
 HELD = ("holdout", {"type": "boolean"})
+EXPAND = ("expand", {"type": "string"})
 LIMIT = ("limit", {"type": "integer", "minimum": 0})
 AFTER = ("after", {"type": "integer", "minimum": 0})
 SHARD = ("shard", {"type": "integer", "minimum": 0})

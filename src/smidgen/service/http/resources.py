@@ -7,6 +7,7 @@ import logging
 import mmap
 import struct
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -283,7 +284,12 @@ async def write_uses(here: Service, within_s: float = USED_S) -> None:
         _log.warning("the last use of tokens could not be written: %s", error)
 
 
-async def explain(here: Service, id: str, allowed: str | None) -> Explained:
+def expanded(request: Request) -> list[str]:
+    """The fields whose vectors are to be shown column by column: ``?expand=emb,title_emb``."""
+    return [each for each in request.query_params.get("expand", "").split(",") if each][:100]
+
+
+async def explain(here: Service, id: str, allowed: str | None, expand: Collection[str] = ()) -> Explained:
     """Explain a decision by the names of its features: contributions then and now, and its request by name.
 
     Weights are read between two batches; a story does not wait for a writer that is busy, and is then told without.
@@ -296,7 +302,7 @@ async def explain(here: Service, id: str, allowed: str | None) -> Explained:
     model, event = await asyncio.to_thread(recorded)
 
     def told() -> Explained:
-        return explained(here.engine, here.engine.acquire(model), event)
+        return explained(here.engine, here.engine.acquire(model), event, expand)
 
     wanted = asyncio.ensure_future(here.writer.run(told))
     await asyncio.wait([wanted], timeout=PATIENCE_S)

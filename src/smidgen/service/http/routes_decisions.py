@@ -12,10 +12,10 @@ from starlette.responses import Response
 from smidgen.errors import SmidgenError
 from smidgen.service.engine.stories import story_of
 from smidgen.service.errors import NotAllowed, OutOfScope
-from smidgen.service.http.endpoints import DECISION, MODEL, endpoint
+from smidgen.service.http.endpoints import DECISION, EXPAND, MODEL, endpoint
 from smidgen.service.http.errors import error_detail
 from smidgen.service.http.openapi import decision, decisions, results
-from smidgen.service.http.resources import explain, reply
+from smidgen.service.http.resources import expanded, explain, reply
 from smidgen.service.http.rights import grant_of
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import ErrorReply, FeedbackReply, SeveralReply, ShownReply, Story, TaughtReply
@@ -55,16 +55,16 @@ async def decide_batch(request: Request) -> Response:
     return reply({"decisions": made}, 201)
 
 
-@endpoint("GET", DECISION, "tellStory", reply=Story)
+@endpoint("GET", DECISION, "tellStory", reply=Story, query=(EXPAND,))
 async def tell_story(request: Request) -> Response:
-    """A decision's story."""
+    """A decision's story. A vector has one line in its contributions; `expand` names fields to show by column."""
     grant = grant_of(request)
     here = grant.here
     id = request.path_params["id"]
     now = here.engine.clock()
     engine = here.engine
     story = await asyncio.to_thread(story_of, here.log, engine.shards, id, grant.only, now, engine.learners.peek)
-    why = await explain(here, id, grant.only)
+    why = await explain(here, id, grant.only, expanded(request))
     asked = story.asked if story.asked is not None else why.asked
     return reply(msgspec.structs.replace(story, asked=asked, contributions=why.then, contributions_now=why.now))
 

@@ -14,9 +14,9 @@ from smidgen.errors import SmidgenError
 from smidgen.service.engine.description import committed_counts
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Impossible
-from smidgen.service.http.endpoints import AFTER, BY, HELD, KEY, LIMIT, MODEL, SHARD, endpoint
+from smidgen.service.http.endpoints import AFTER, BY, EXPAND, HELD, KEY, LIMIT, MODEL, SHARD, endpoint
 from smidgen.service.http.errors import error_response
-from smidgen.service.http.resources import reply, truth, whole_number
+from smidgen.service.http.resources import expanded, reply, truth, whole_number
 from smidgen.service.http.rights import grant_of
 from smidgen.service.monitoring.breakdown import by_candidate, by_segment, names_of
 from smidgen.service.monitoring.weights import by_name, taste_of
@@ -171,11 +171,12 @@ async def show_taste(request: Request) -> Response:
 WEIGHTS, MOST_WEIGHTS = 100, 10_000
 
 
-@endpoint("GET", MODEL + "/weights", "showWeights", reply=WeightsReply, query=(KEY, LIMIT))
+@endpoint("GET", MODEL + "/weights", "showWeights", reply=WeightsReply, query=(KEY, LIMIT, EXPAND))
 async def show_weights(request: Request) -> Response:
-    """Names and weights, strongest first."""
+    """Names and weights, strongest first. A vector has one line; `expand` names fields to show column by column."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     limit, key = whole_number(request, "limit") or WEIGHTS, request.query_params.get("key")
     limit = min(limit, MOST_WEIGHTS)
-    return reply(await grant.run(lambda: by_name(here.engine, here.engine.locked_shard(name, key), key, limit)))
+    expand = expanded(request)
+    return reply(await grant.run(lambda: by_name(here.engine, here.engine.locked_shard(name, key), key, limit, expand)))

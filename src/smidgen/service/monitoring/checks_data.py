@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from smidgen.features import Encoded
+from smidgen.features.limits import VECTOR_CROSSES
 from smidgen.learners import Feedback
+from smidgen.learners.pipeline import vectors_in
 from smidgen.service.monitoring.evidence import Check, Evidence, Update, lines, percent
 from smidgen.service.schemas import Finding
 
@@ -68,6 +70,94 @@ class Clipped(Check):
             hint,
             {"clipped": cut, "of": of, "share": share},
         )
+
+
+# Vectors: more candidates than columns, and more dimensions than columns.
+
+#: So many vectors of a field are enough.
+VECTORS_AFTER = 40
+#: A projection that keeps less than this share of a direction is reported.
+KEPT_SHARE = 0.5
+
+
+class FewColumns(Check):
+    """More candidates in the latest decisions than have columns for the vectors of their context."""
+
+    code = "few_columns"
+
+    def run(self, evidence: Evidence) -> Finding | None:
+        """Say how many go without."""
+        features = evidence.model.blueprint.features
+        if features is None or not features.vectors or not features.crosses:
+            return None
+        ids: set[Hashable] = set()
+        columns = 0
+        for decision in evidence.decisions:
+            made = decision.context
+            if isinstance(made, Encoded) and made.candidates and made.ids is not None:
+                lengths = [n for path, n in made.lengths.items() if path.startswith("context.")]
+                if lengths:
+                    ids |= set(made.ids)
+                    columns = max(columns, sum(min(n, features.vectors) for n in lengths))
+        most = VECTOR_CROSSES // columns if columns else 0
+        without = len(ids) - most
+        if not columns or without <= 0:
+            return None
+        return self.finding(
+            "info",
+            f"{without:,} of {len(ids):,} candidates have no columns of their own for the vectors of the context: "
+            f"{columns:,} columns each leave space for {most:,}.",
+            'Lower "vectors" in features.auto, or send a vector with each candidate: their cosine is a feature.',
+            {"candidates": len(ids), "without": without, "columns": columns},
+        )
+
+
+class Projection(Check):
+    """Vectors of more dimensions than the columns that they are projected to.
+
+    The dimension is 1 over the mean squared cosine between the vectors of the latest decisions.
+    """
+
+    code = "projection"
+
+    def run(self, evidence: Evidence) -> Finding | None:
+        """Name the field of which the projection keeps least."""
+        features = evidence.model.blueprint.features
+        if features is None or not features.vectors:
+            return None
+        found: defaultdict[str, list[Any]] = defaultdict(list)
+        for decision in evidence.decisions:
+            made = decision.context
+            if isinstance(made, Encoded) and any(n > features.vectors for n in made.lengths.values()):
+                for path, numbers in vectors_in(made):
+                    if len(numbers) > features.vectors:
+                        found[path].append(numbers)
+        kept = {path: features.vectors / _dimension(each) for path, each in found.items() if len(each) >= VECTORS_AFTER}
+        least = min(kept, key=lambda path: (kept[path], path), default=None)
+        if least is None or kept[least] > KEPT_SHARE:
+            return None
+        dimension = round(features.vectors / kept[least])
+        return self.finding(
+            "info",
+            f"{least} varies in about {dimension:,} dimensions, and {features.vectors:,} columns keep about "
+            f"{percent(kept[least])} of a direction.",
+            f'Create the model with "features": {{"auto": {{"vectors": {min(dimension, VECTOR_CROSSES)}}}}} if the '
+            "vectors should explain more; more columns need more feedback.",
+            {"columns": features.vectors, "dimension": dimension, "share": kept[least]},
+        )
+
+
+def _dimension(vectors: list[Any]) -> float:
+    """The number of dimensions in which vectors vary; 1 where all are alike."""
+    alike = [each for each in vectors if len(each) == len(vectors[0])]
+    x = np.array(alike, np.float64)
+    lengths = np.sqrt((x * x).sum(axis=1))
+    x = x[lengths > 0.0] / lengths[lengths > 0.0, None]
+    n = len(x)
+    if n < 2:
+        return 1.0
+    squares = float(((x @ x.T) ** 2).sum()) - n
+    return min(float(x.shape[1]), n * (n - 1) / max(squares, 1e-12))
 
 
 # Features that tell nothing apart.

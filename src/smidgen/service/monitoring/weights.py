@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +12,12 @@ import numpy as np
 from smidgen.checks import suggest
 from smidgen.decision import Decision
 from smidgen.errors import NoWeights, SmidgenError
-from smidgen.features import Encoded
+from smidgen.features import Encoded, Vectorizer
 from smidgen.learners import Learner
 from smidgen.learners.bank import curvature_name
 from smidgen.learners.coactive import Coactive
 from smidgen.learners.pipeline import explained as explained_record
-from smidgen.learners.pipeline import unwrap
+from smidgen.learners.pipeline import named_weights, unwrap
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.log_reader import DecisionEvent
 from smidgen.service.engine.model import ServedModel
@@ -76,9 +76,24 @@ def learner_of(engine: Engine, model: ServedModel, key: str | None) -> Learner:
     return engine.learners.get(model, key).learner
 
 
-def by_name(engine: Engine, model: ServedModel, key: str | None, limit: int) -> WeightsReply:
-    """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out."""
+def by_name(
+    engine: Engine, model: ServedModel, key: str | None, limit: int, expand: Collection[str] = ()
+) -> WeightsReply:
+    """Names and weights of a model, or of one of its keys, strongest first; those that are zero are left out.
+
+    A vector has one line, its total; those of the fields in ``expand`` are shown column by column.
+    """
     learner = learner_of(engine, model, key)
+    if (features := engine.learners.table(model, learner)) is not None and features.lengths:
+        lines, labels = _lines(features, learner, expand), model.blueprint.labels
+        flat = [
+            Weight(name=name, weight=float(weight), label=None if labels is None or np.ndim(all_) == 0 else labels[row])
+            for name, all_ in lines.items()
+            for row, weight in enumerate(np.atleast_1d(all_).tolist())
+            if weight
+        ]
+        flat.sort(key=lambda each: (-abs(each.weight), each.name))
+        return WeightsReply(model_version=model.version, weights=flat[:limit])
     weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
     labels, name, width = _labels(model, weights), namer(engine, model, learner), weights.shape[-1]
     found = []
@@ -88,6 +103,11 @@ def by_name(engine: Engine, model: ServedModel, key: str | None, limit: int) -> 
         label = labels[row] if labels is not None else None
         found.append(Weight(name=name(column), weight=float(weights.ravel()[place]), label=label))
     return WeightsReply(model_version=model.version, weights=found)
+
+
+def _lines(features: Vectorizer, learner: Learner, expand: Collection[str] = ()) -> dict[str, Any]:
+    """The weights of a learner by name; a vector in one line."""
+    return named_weights(features, unwrap(learner), expand)
 
 
 def largest_weights(
@@ -116,6 +136,12 @@ def largest_weights(
     strongest, name = _strongest(row, top), namer(engine, model, learner)
     if model.blueprint.knobs is not None:
         strongest = range(min(top, len(row)))
+    shown = [{"name": name(int(i)), "weight": float(row[i])} for i in strongest]
+    if (features := engine.learners.table(model, learner)) is not None and features.lengths:
+        at = (labels or []).index(label) if label is not None else 0
+        lines = {each: float(np.atleast_1d(found)[at]) for each, found in _lines(features, learner).items()}
+        best = sorted(lines, key=lambda each: (-abs(lines[each]), each))[:top]
+        shown = [{"name": each, "weight": lines[each]} for each in best if lines[each]]
     return {
         "key": key,
         "label": (label or labels[0]) if labels else None,
@@ -123,7 +149,7 @@ def largest_weights(
         "rounds": learner.rounds,
         "dim": len(row),
         "norm": float(np.linalg.norm(row)),
-        "weights": [{"name": name(int(i)), "weight": float(row[i])} for i in strongest],
+        "weights": shown,
         "why_not": None,
     }
 
@@ -152,14 +178,16 @@ def _strongest(row: Any, top: int) -> Any:
 MOST, TOLD = 100, 5
 
 
-def contributions(engine: Engine, model: ServedModel, key: str | None, decision: Decision) -> Contributions | None:
+def contributions(
+    engine: Engine, model: ServedModel, key: str | None, decision: Decision, expand: Collection[str] = ()
+) -> Contributions | None:
     """Contributions of the answer's features to its score, largest first; None if the loop has no such weights."""
     learner = engine.learners.get(model, key).learner
     found: list[tuple[str, float]] | None
     try:
         table = engine.learners.table(model, learner)
         if table is not None and isinstance(decision.context, Encoded):
-            found = explained_record(table, unwrap(learner), decision).contributions
+            found = explained_record(table, unwrap(learner), decision, expand).contributions
         else:
             found = _by_row(model, learner, decision, namer(engine, model, learner))
     except SmidgenError:  # a learner without weights
@@ -215,7 +243,7 @@ class Explained(NamedTuple):
     asked: dict[str, Any] | None = None
 
 
-def explained(engine: Engine, model: ServedModel, event: DecisionEvent) -> Explained:
+def explained(engine: Engine, model: ServedModel, event: DecisionEvent, expand: Collection[str] = ()) -> Explained:
     """Explain a decision of a model; the policy of a holdout has no weights. Runs where the engine does."""
     learner, decision = engine.learners.get(model, event.key).learner, event.decision
     name = namer(engine, model, learner)
@@ -226,8 +254,8 @@ def explained(engine: Engine, model: ServedModel, event: DecisionEvent) -> Expla
         asked = None
     if event.holdout:
         return Explained(asked=asked)
-    now, version = contributions(engine, model, event.key, decision), event.reply["model_version"]
-    items = contributions_then(event.shared, name)
+    now, version = contributions(engine, model, event.key, decision, expand), event.reply["model_version"]
+    items = contributions_then(event.shared, name, expand)
     if items is not None:
         return Explained(Contributions(version=version, items=items), now, asked)
     return Explained(now if now is not None and now.version == version else None, now, asked)

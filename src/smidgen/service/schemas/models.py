@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from smidgen.features.limits import VECTOR_CROSSES
 from smidgen.service.schemas.common import (
     CANDIDATES,
     LABELS,
@@ -316,12 +317,16 @@ class Auto(Message):
         off.
     id_feature
         Whether a candidate's id is one of its features.
+    vectors
+        The most columns of a vector, such as an embedding (32 if left out): a longer one is projected. 0 refuses
+        vectors.
     """
 
     dim: Annotated[int, Meta(ge=2, lt=1 << 24)] | None = None
     text: Annotated[list[Id], Meta(max_length=1000)] | Id = msgspec.field(default_factory=list)
     crosses: Literal["auto"] | Annotated[list[tuple[Id, Id]], Meta(max_length=1000)] = "auto"
     id_feature: bool | None = None
+    vectors: Annotated[int, Meta(ge=0, le=VECTOR_CROSSES)] | None = None
 
 
 class ByName(Message):

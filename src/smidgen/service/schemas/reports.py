@@ -50,6 +50,8 @@ Code = Literal[
     "scale",
     "constant",
     "clipped",
+    "few_columns",
+    "projection",
     "out_of_bound",
     "dominated",
     "contradiction",
