@@ -29,7 +29,7 @@ CASES: dict[str, tuple[list[str], int, tuple[str, ...]]] = {
     "unknown learner": (["replay", "banner", "--learner", "LinUBC"], 1, ('"LinUBC"', 'did you mean "LinUCB"?')),
     "missing log": (
         ["replay", "/nowhere/log.ndjson", "--learner", "LinUCB"],
-        1,
+        2,
         ("/nowhere/log.ndjson", "exported log"),
     ),
     "unknown format": (

@@ -68,7 +68,7 @@ def what_if(
     if (log is None) == (model is None):
         raise typer.BadParameter("give either LOG or --model", param_hint="LOG")
     if log is not None and Path(log).suffix in ENDINGS and not Path(log).exists():
-        raise typer.BadParameter(f"there is no file {log}", param_hint="LOG")
+        raise typer.BadParameter(f"there is no file {log}: give an exported log", param_hint="LOG")
     curve = None if examined is None else as_curve(examined).tolist()
     with _bar() as progress:
         found = replay(
