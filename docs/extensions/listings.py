@@ -24,7 +24,7 @@ from smidgen.features import limits as record
 from smidgen.learners import Learner, cards, learners
 from smidgen.learners.card import in_order, learner_markdown
 from smidgen.service import errors, schemas
-from smidgen.service.engine import blueprint, budget, learner_cache, writer
+from smidgen.service.engine import blueprint, budget, learner_cache, reports, writer
 from smidgen.service.http import auth, middleware, protocol, routes_insight
 from smidgen.service.http.openapi import document
 from smidgen.service.http.resources import Options
@@ -120,6 +120,9 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
     )
     yield "candidates of a decision", f"{schemas.CANDIDATES:,}", "", refused
     yield "drafts of a decision", f"{drafts.MOST:,}", "", refused
+    yield "reports on a decision", f"{reports.MOST:,}", "", "409"
+    yield "parts of a reward; currencies of a cost", f"{schemas.PARTS:,}", "", refused
+    yield "absolute value of a reported reward", f"±{schemas.LARGEST_REWARD:,.0f}", "", refused
     yield "numbers in the features of one call", f"{features.NUMBERS:,}", "", refused
     yield "new names (fields, categories, crosses) in one call", f"{budget.NAMES:,}", "", refused
     yield "multiplications for one call", f"{budget.WORK:,}", "", refused

@@ -97,6 +97,8 @@ def spec(rng: random.Random, number: int) -> Spec:
         body["holdout"] = holdout(own)
     if of.loop == "choose" and of.rewards and own.random() < 0.5:
         body["budget"] = {"usd": own.choice([0.5, 2.0])}
+    elif of.rewards and own.random() < 0.7:
+        body["rewards"] = own.choice(["sum", "max", "last"])
     return Spec(f"{kind}{number}", kind, body)
 
 
@@ -163,6 +165,9 @@ def answer(rng: random.Random, spec: Spec, reply: dict[str, Any], *, impossible:
     if of.loop == "choose":
         if of.feedback == "better":
             return {"better": reply["choice"] if rng.random() < 0.5 else rng.choice(reply.get("ids", IDS))}
+        if "rewards" in spec.body:
+            more = [{}, {}, {"id": rng.choice("xyz")}, {"costs": {"usd": 0.5}}, {"final": True}]
+            return {"reward": rng.randrange(5) / 4, **rng.choice(more)}
         return {"reward": rng.randrange(5) / 4}
     if of.loop == "label":
         if of.body.get("learner") == "AROW":

@@ -67,6 +67,8 @@ class Made:
         Whether the policy of a holdout decided: then feedback is ``recorded``, and nothing is learned.
     asked
         The request: context and candidates, or features.
+    rewards, reports
+        How several reports become one reward, and those that came in time.
     """
 
     id: str
@@ -91,14 +93,22 @@ class Made:
     gone: bool = False
     holdout: bool = False
     asked: dict[str, Any] = field(default_factory=dict)
+    rewards: str = "first"
+    reports: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def answered(self) -> bool:
-        return (self.given is not None or self.late_given is not None) and self.beside is None
+        return (self.given is not None or self.late_given is not None or bool(self.reports)) and self.beside is None
+
+    @property
+    def combined(self) -> float:
+        """What its reports come to, in a range of rewards from 0 to 1."""
+        values = [each["reward"] for each in self.reports]
+        return float({"sum": min(sum(values), 1.0), "max": max(values), "last": values[-1]}[self.rewards])
 
     @property
     def due(self) -> bool:
-        return self.waits and self.shown and self.outcome is None
+        return (self.waits or bool(self.reports)) and self.shown and self.outcome is None
 
 
 @dataclass(eq=False)
@@ -148,6 +158,7 @@ class Model:
     keyed: bool = False
     window: float = 0.0
     default_reward: float | None = None
+    rewards: str = "first"
     labels: list[str] = field(default_factory=list)
     explore: float | None = None
     archived: bool = False
@@ -288,7 +299,7 @@ class Oracle:
             found = False
             for shard in list(self.shards.values()):
                 head = self._next(shard)
-                if head is None or head.type != "expired":
+                if head is None or head.type not in ("expired", "settled"):
                     continue
                 found = True
                 made = self.made.get(head.decision)
@@ -299,6 +310,10 @@ class Oracle:
                 due = [each for each in shard.made.values() if each.due and not each.gone]
                 if (first := min(due, key=lambda each: (each.expires, each.seq))) is not made:
                     raise Wrong(f"{made.id} expired before {first.id}")
+                if made.reports:
+                    self._settle(made)
+                    done(made)
+                    continue
                 event = self._enter(shard, "expired", made=False if made.holdout else None)
                 made.outcome = "expired" if event.made is not None else "refused"
                 made.version, made.worth, made.answered_at = event.made, shard.model.default_reward, event.at
@@ -306,6 +321,17 @@ class Oracle:
                     made.versions.append(event.made)
                     self._passed_on(made)
                 done(made)
+
+    def _settle(self, made: Made) -> None:
+        """Account for the one lesson of several reports."""
+        event = self._enter(made.shard, "settled", made=not made.holdout)
+        if event.decision != made.id:
+            raise Wrong(f"{event.decision} was settled in the place of {made.id}")
+        made.outcome, made.version = "recorded" if made.holdout else "learnt", event.made
+        made.worth, made.answered_at = made.combined, event.at
+        if event.made is not None:
+            made.versions.append(event.made)
+            self._passed_on(made)
 
     # Commands
 
@@ -332,7 +358,7 @@ class Oracle:
         model = self.models[name] = Model(name, spec)
         model.keyed, model.window, model.default_reward = reply["keyed"], reply["window_s"], reply["default_reward"]
         model.labels, model.explore = list(reply["labels"] or ()), reply["explore"]
-        model.holdout = reply["holdout"]
+        model.holdout, model.rewards = reply["holdout"], reply["rewards"]
         new = [number for number, events in sorted(self._fresh.items()) if number not in self.shards and events]
         for part, number in enumerate(new[: reply["shards"]]):
             shard = self.shards[number] = Shard(number, model, part)
@@ -435,7 +461,7 @@ class Oracle:
         made = Made(
             event.decision, shard, event.key, event.seq, self._at, expires, waits, activated, beside, forwarded, reply
         )
-        made.holdout = held
+        made.holdout, made.rewards = held, leader.rewards
         made.asked = {name: body[name] for name in ("context", "candidates", "features") if body.get(name)}
         shard.decisions += 1
         self.made[made.id] = shard.made[made.id] = made
@@ -465,6 +491,9 @@ class Oracle:
         shard, impossible = made.shard, command.args["impossible"] or made.forwarded is False
         late = self._at > made.expires
         again = self._counts_again(made) and made.outcome is None
+        if made.rewards != "first":
+            self._report(command, made, again=again, late=late or made.outcome is not None)
+            return
         if made.outcome in ("learnt", "recorded", "late"):
             expected = "late" if made.outcome == "late" else "duplicate"
             # A worker that has not read the answer yet looks at the new one first.
@@ -504,6 +533,47 @@ class Oracle:
             self._passed_on(made)
         if event.decision != made.id or event.key != made.key:
             raise Wrong(f"event {event.seq} of {shard.model.name} is not about {made.id}")
+
+    def _report(self, command: Command, made: Made, *, again: bool, late: bool) -> None:
+        """One of several reports on a decision."""
+        shard, given = made.shard, command.args["given"]
+        if given in made.reports:
+            if self._judge(command, set()):
+                self._replied(command, made, "duplicate")
+            return
+        used = [each["id"] for each in made.reports if "id" in each]
+        if given.get("id") in used:
+            self._judge(command, {409})
+            return
+        if again and not shard.promoted:
+            if self._judge(command, set()):
+                self._replied(command, made, "duplicate")
+            return
+        if not self._judge(command, {422} if command.args["impossible"] else set()):
+            return
+        if again and self._next(shard) is None:
+            self._replied(command, made, "duplicate")
+        elif not late:
+            shard.answered += not made.answered
+            event = self._enter(shard, "reported", made=False)
+            if event.decision != made.id or event.key != made.key:
+                raise Wrong(f"event {event.seq} of {shard.model.name} is not about {made.id}")
+            made.reports.append(given)
+            made.shown = True
+            if given.get("final"):
+                self._settle(made)
+            self._replied(command, made, "learnt" if made.outcome == "learnt" else "recorded")
+        elif made.outcome == "late" or made.late_given is not None:
+            self._replied(command, made, "late")
+        else:
+            shard.answered += not made.answered
+            shard.late += 1
+            self._enter(shard, "feedback", made=False)
+            if made.outcome is None:
+                made.outcome, made.given, made.shown = "late", given, True
+            else:
+                made.late_given = given
+            self._replied(command, made, "late")
 
     def _replied(self, command: Command, made: Made, status: str) -> None:
         reply = command.reply
@@ -652,6 +722,14 @@ class Oracle:
         if made is not None and not must:
             shard = made.shard
             version = made.version
+            if made.reports and made.outcome is None:
+                if self._judge(command, set()):
+                    self._enter(shard, "withdrawn", made=False)
+                    shard.answered -= made.answered
+                    made.reports = []
+                    if command.reply["model_version"] != shard.version:
+                        raise Wrong(f"expected version {shard.version}: {command}")
+                return
             if version not in shard.now or any(version < each and each in shard.now for each in shard.promoted):
                 must = {409}
         promoted = made is not None and any(other.promoted for other in self._others(made.shard))
@@ -673,6 +751,7 @@ class Oracle:
         made.waits = made.waits and made.outcome != "expired"
         made.retractions.append((event.seq, event.made))
         made.given = made.late_given = made.outcome = made.version = None
+        made.reports = []
 
     def _rollback(self, command: Command) -> None:
         model, version, then = self.models.get(command.args["model"]), command.args["version"], command.args["then"]
@@ -787,7 +866,11 @@ class Oracle:
             (made.expires, made.shown)
             for shard in shards
             for made in shard.made.values()
-            if made.outcome is None and made.beside is None and made.forwarded is not False and not made.gone
+            if made.outcome is None
+            and made.beside is None
+            and made.forwarded is not False
+            and not made.gone
+            and not made.reports
         ]
         return (
             [shard.version for shard in shards],
@@ -821,6 +904,8 @@ class Oracle:
                 why = "its feedback was retracted, and a rollback undid that"
             elif made.beside is not None:
                 why = "it was made beside"
+            elif made.reports:
+                why = "its reports are recorded"
             elif any(seq > shard.base and version in shard.now for seq, version in made.retractions):
                 why = "the feedback was retracted"
             elif not made.shown:
@@ -828,6 +913,8 @@ class Oracle:
         feedback = made.given if made.beside is None else None
         if made.outcome in ("expired", "refused"):
             feedback = {"default_reward": made.worth}
+        elif made.reports and made.outcome is not None:
+            feedback = {"reward": made.worth}
         return {
             "decision": id,
             "model": shard.model.name,

@@ -645,6 +645,9 @@ def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str |
         "shown",
         "feedback",
         "expired",
+        "reported",
+        "settled",
+        "withdrawn",
         "retracted",
         "rolled_back",
         "archived",
@@ -663,7 +666,7 @@ def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str |
                 found[key] = blueprint.learner(key)
             found[key].reserve(line["number"])
             made[line["decision"]] = Decision.from_json(msgspec.json.encode(line["record"]))
-        elif line.get("model_version") in counts and line["type"] in ("feedback", "expired"):
+        elif line.get("model_version") in counts and line["type"] in ("feedback", "expired", "settled"):
             found[key].learn(made[line["decision"]], serialization.unpack(line["learn"]))
     return {key: learner.to_bytes() for key, learner in found.items()}
 

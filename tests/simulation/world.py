@@ -479,6 +479,8 @@ class World:
             id = beside[0] if beside and rng.random() < 0.2 else id
         impossible = rng.random() < 0.05
         known = made.given or made.late_given if made is not None else None
+        if made is not None and made.reports:
+            known = made.reports[-1] if rng.random() < 0.3 else None
         if known is not None and rng.random() < 0.6:
             given, impossible = known, False
         else:

@@ -32,7 +32,7 @@ export type Request = Readonly<Record<string, unknown>> & {
 };
 /** A decision: its id, the version that decided, and the answer of its loop. */
 export type Answer = operations["decide"]["responses"][201]["content"]["application/json"];
-/** What people did: exactly one field, which the loop names. */
+/** What people did: one field, which the loop names; next to it or alone `costs`, the `id` of a report, `final`. */
 export type Feedback = Readonly<Partial<Schemas["FeedbackBody"]>>;
 /** What became of feedback. */
 export type Learnt = Schemas["FeedbackReply"];

@@ -410,6 +410,10 @@ class ClientCalls(ABC, Generic[M]):
             was right, or ``label``, which is. filter: ``relevant``. tune: ``loss``, or the ``gradient`` for learners
             that need it. draft: ``edited``, the final text. The page ``/docs`` of a service lists the fields of all its
             loops.
+
+            Next to it, or alone, ``costs``, what the decision really cost by currency. Of a model whose ``rewards``
+            combines several reports: ``id``, the id of a report whose value adds to earlier ones, and
+            ``final=True`` with the last one. ``reward`` is an object where the model declares parts.
         """
         body = wire.feedback_body(feedback)
         return Call("POST", wire.decision_path(decision) + "/feedback", wire.read_learnt, body)

@@ -136,12 +136,13 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     status
-        ``"learnt"``, ``"duplicate"`` (it had been learnt before) or ``"late"`` (logged, not learnt).
+        ``"learnt"``, ``"recorded"`` (stored, not learned: a report that waits for others, costs, a holdout),
+        ``"duplicate"`` (it was received before) or ``"late"`` (logged, not learned).
     model_version, shard
         How many feedbacks the model has learnt; of a model with several shards, which of them has.
     """
 
-    status: Literal["learnt", "duplicate", "late"]
+    status: Literal["learnt", "recorded", "duplicate", "late"]
     model_version: int
     shard: int | None = None
 
@@ -340,11 +341,14 @@ def decisions_body(given: Any, *, keys: Sequence[str] | str | None, top: int | N
 
 
 def feedback_body(given: Mapping[str, Any]) -> bytes:
-    """The user's reaction: the one field that was given. The loop of the model defines which fields exist."""
+    """The user's reaction: the one field that was given, costs, or both. The loop of the model defines the fields."""
     said = {name: value for name, value in given.items() if value is not None}
-    if len(said) != 1:
-        ending = f" ({', '.join(said)})" if said else ""
-        raise InvalidArgument(f"{len(said)} kinds of feedback were given{ending}", "give exactly one, e.g. clicked=[…]")
+    kinds = [name for name in said if name not in ("costs", "id", "final")]
+    if len(kinds) > 1 or not said:
+        ending = f" ({', '.join(kinds)})" if kinds else ""
+        raise InvalidArgument(
+            f"{len(kinds)} kinds of feedback were given{ending}", "give exactly one, e.g. clicked=[…]"
+        )
     return encode(said)
 
 

@@ -137,7 +137,7 @@ def _outcome(asked: NewDecision, n: int, figures: list[tuple[Any, ...]]) -> tupl
     head = (n + 2, asked.at, asked.key, asked.expires_at, asked.explored, asked.forwarded)
     answered = {each[0]: (place + 8, place + 1, each[1], "feedback", 100.0 + n) for place, each in enumerate(figures)}
     late = (12, None, None, "feedback", 2e6)
-    return (*head, *answered.get(n, late if n == 5 else (None, None, None, None, None)))
+    return (*head, *answered.get(n, late if n == 5 else (None, None, None, None, None)), False)
 
 
 def _same_answers(found: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:

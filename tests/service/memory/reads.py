@@ -257,7 +257,7 @@ def _outcomes(tables: Tables, rows: list[DecisionRow]) -> list[tuple[Any, ...]]:
         made = events[row.seq - 1]
         how = (events[place - 1].type, events[place - 1].at) if place is not None else (None, None)
         head = (row.seq, made.at, made.key, row.expires_at, row.explored, row.forwarded, place, row.version)
-        out.append(Outcome(*head, row.measure, *how))
+        out.append(Outcome(*head, row.measure, *how, row.reported))
     return out
 
 
@@ -322,7 +322,7 @@ def _agreement(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...
 
 def _open(tables: Tables, shard: int, *, now: float, limit: int) -> list[tuple[Any, ...]]:
     rows = [row for row in _later(tables, shard, 0)[-limit:] if row.feedback_seq is None and row.beside is None]
-    rows = [row for row in rows if row.expires_at >= now and row.forwarded is not False]
+    rows = [row for row in rows if not row.reported and row.expires_at >= now and row.forwarded is not False]
     return [(sum(row.shown for row in rows), sum(not row.shown for row in rows))]
 
 

@@ -8,10 +8,11 @@ from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.question import asked_as_sent, best_answers, greedy_answer
 from smidgen.service.engine.replay import UndoneVersions, read_undone, restored_version
+from smidgen.service.engine.reports import read_reports
 from smidgen.service.engine.restarts import InMemory, read_restarts
 from smidgen.service.errors import Conflict, Erased, UnknownDecision
 from smidgen.service.log.events import Event, stamp
-from smidgen.service.schemas import BestAnswer, FreshStart, Story
+from smidgen.service.schemas import BestAnswer, FreshStart, ReportReply, Story
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import DecisionRow
 
@@ -63,7 +64,12 @@ def story_of(
     elif row.status == "late":
         why_not = "the feedback came after the window: it is in the log and was not learnt"
     elif row.status == "refused" and answer is not None:
-        why_not = f"nobody answered, and the learner refused what silence is worth: {answer.problem}"
+        what = (
+            "the learner refused the combined reward"
+            if row.reported
+            else ("nobody answered, and the learner refused what silence is worth")
+        )
+        why_not = f"{what}: {answer.problem}"
     elif row.status is None:
         over = now > row.expires_at
         why_not = "no feedback came within the window" if over else "no feedback has come yet"
@@ -71,6 +77,8 @@ def story_of(
             why_not = f"its feedback was retracted, and a rollback undid that: it counts again, as of version {again}"
         elif row.beside is not None:
             why_not = f"it was made beside decision {row.beside}, which was shown in its place"
+        elif row.reported:
+            why_not = "its reports are recorded: their combined reward is learned when the window ends"
         elif back is not None:
             rest = "no other came within the window" if over else "another may come until the window ends"
             why_not = f"the feedback was retracted, and what was learnt of it is undone; {rest}"
@@ -90,6 +98,7 @@ def story_of(
         retracted_at=stamp(back.at) if back is not None else None,
         request_id=(event.shared or {}).get("request"),
         holdout=bool(row.holdout),
+        reports=[ReportReply(at=stamp(each.at), feedback=each.feedback) for each in read_reports(row.reports)],
         asked=asked_as_sent(made, event.shared) if keep else None,
         greedy=greedy_answer(loop, made, event.ids),
         top=None if best is None else [BestAnswer(id=id, score=score, probability=p) for id, score, p in best],

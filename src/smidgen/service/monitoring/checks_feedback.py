@@ -69,7 +69,7 @@ class SameAnswer(Check):
         kinds, measures = evidence.kinds, evidence.measures
         if not kinds or not kinds.keys() <= KINDS or not measures or min(measures) < max(measures):
             return None
-        if evidence.learns_silence and not evidence.ended:  # what it is worth comes with the end of the first window
+        if evidence.learns_at_ends and not evidence.ended:  # what it is worth comes with the end of the first window
             return None
         n, value, shown = len(measures), measures[0], evidence.shown
         unanswered = sum(row.is_unanswered for row in shown)

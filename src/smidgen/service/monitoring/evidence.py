@@ -397,6 +397,11 @@ class Evidence:
         return self.model.blueprint.terms.default_reward is not None
 
     @property
+    def learns_at_ends(self) -> bool:
+        """True if something is learned when a window ends: a default reward, or what was reported."""
+        return self.learns_silence or self.model.blueprint.terms.rewards != "first"
+
+    @property
     def best(self) -> float | None:
         """The measure of good news; None where there is no such."""
         if self.loop.silence is None:

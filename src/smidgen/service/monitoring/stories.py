@@ -94,6 +94,7 @@ def story_sentences(
     ]
     if (how := _chance(event)) is not None:
         lines.append({"at": story.made_at, "text": how})
+    lines += [{"at": each.at, "text": _report_sentence(each.feedback)} for each in story.reports]
     if story.retracted_at is not None:
         text = "The feedback was retracted: what the model learned from it is undone."
         lines.append({"at": story.retracted_at, "text": text})
@@ -127,6 +128,20 @@ def story_sentences(
         for each in story.restarts or ()
     ]
     return [*lines, {"at": at, "text": text}, *since]
+
+
+def _report_sentence(feedback: Mapping[str, Any]) -> str:
+    """One of several reports on a decision."""
+    value, costs = feedback.get("reward"), feedback.get("costs")
+    said = (
+        []
+        if value is None
+        else [f"reward {value:.4g}"]
+        if isinstance(value, float)
+        else [f"{part} {number:.4g}" for part, number in value.items()]
+    )
+    said += [f"a cost of {number:.4g} {currency}" for currency, number in (costs or {}).items()]
+    return f"A report came: {', '.join(said) or 'no more is to come'}."
 
 
 def feedback_form(log: EventLog, models: Mapping[int, ServedModel], id: str, allowed: str | None) -> FeedbackForm:

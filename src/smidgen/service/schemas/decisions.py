@@ -203,6 +203,21 @@ class FreshStart(Struct, kw_only=True, frozen=True):
     at: str
 
 
+class ReportReply(Struct, kw_only=True):
+    """A report on a decision.
+
+    Attributes
+    ----------
+    at
+        When it came (ISO 8601, UTC).
+    feedback
+        Its body.
+    """
+
+    at: str
+    feedback: dict[str, Any]
+
+
 class Story(Struct, kw_only=True):
     """A decision from beginning to end.
 
@@ -255,6 +270,8 @@ class Story(Struct, kw_only=True):
         Whether the policy of the holdout decided, not the model.
     restarts
         Fresh starts of the learner since the decision, oldest first; null if they cannot be read from its log.
+    reports
+        The reports on the decision that were recorded, oldest first; one that was learned at once is `feedback`.
     """
 
     decision: str
@@ -278,6 +295,7 @@ class Story(Struct, kw_only=True):
     request_id: str | None = None
     holdout: bool = False
     restarts: list[FreshStart] | None = []
+    reports: list[ReportReply] = []
 
 
 # Examples to teach.

@@ -337,6 +337,8 @@ class Outcome(NamedTuple):
         The event that answered it, the version that it made, and the loop's figure.
     answer, answered_at
         The type of that event (``feedback``; ``expired``, if it only says that nobody answered), and when it was.
+    reported
+        Whether rewards were reported that are learned together.
     """
 
     seq: int
@@ -350,11 +352,12 @@ class Outcome(NamedTuple):
     measure: float | None
     answer: str | None
     answered_at: float | None
+    reported: bool = False
 
     @property
     def is_unanswered(self) -> bool:
         """True if no user has answered."""
-        return self.answer in (None, "expired")
+        return self.answer in (None, "expired") and not self.reported
 
     @property
     def is_forwarded(self) -> bool:

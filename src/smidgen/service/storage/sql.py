@@ -95,7 +95,8 @@ DECISIONS = (
     " measure, position, waits, shown, late_hash, beside, agreed, holdout, reported, reports FROM decisions"
 )
 _OUTCOMES = """
-    SELECT x.seq, d.at, d.key, x.expires_at, x.explored, x.forwarded, x.feedback_seq, x.version, x.measure, f.type, f.at
+    SELECT x.seq, d.at, d.key, x.expires_at, x.explored, x.forwarded, x.feedback_seq, x.version, x.measure, f.type,
+        f.at, x.reported
     FROM decisions x INDEXED BY {index} JOIN events d ON d.shard = x.shard AND d.seq = x.seq
     LEFT JOIN events f ON f.shard = x.shard AND f.seq = x.feedback_seq
     WHERE x.shard = :shard AND {which} ORDER BY {order} DESC LIMIT :limit
@@ -237,10 +238,11 @@ QUESTIONS: dict[Question, str] = {
     """,
     "open": """
         SELECT count(*) FILTER (WHERE shown = 1), count(*) FILTER (WHERE shown = 0) FROM (
-            SELECT shown, feedback_seq, expires_at, forwarded, beside FROM decisions INDEXED BY decision_order
+            SELECT shown, feedback_seq, reported, expires_at, forwarded, beside FROM decisions INDEXED BY decision_order
             WHERE shard = :shard ORDER BY seq DESC LIMIT :limit
         ) AS latest
-        WHERE feedback_seq IS NULL AND beside IS NULL AND expires_at >= :now AND (forwarded IS NULL OR forwarded = 1)
+        WHERE feedback_seq IS NULL AND reported = 0 AND beside IS NULL AND expires_at >= :now
+            AND (forwarded IS NULL OR forwarded = 1)
     """,
 }
 #: Shards whose last event is not where their counts say, or not what they say.
@@ -651,7 +653,9 @@ def to_decision(row: Any) -> DecisionRow | None:
 def _to_outcome(
     seq: int, at: float, key: str | None, ends: float, explored: int, sent: int | None, *rest: Any
 ) -> Outcome:
-    return Outcome(seq, at, key, ends, bool(explored), None if sent is None else bool(sent), *rest)
+    answer: Any = rest[:-1]
+    found = Outcome(seq, at, key, ends, bool(explored), None if sent is None else bool(sent), *answer)
+    return found._replace(reported=bool(rest[-1]))
 
 
 def _decision_row(row: Any) -> Any:
