@@ -18,7 +18,7 @@ from smidgen.service.http.endpoints import all_endpoints
 from smidgen.service.loops.registry import loops
 
 #: Types that change no weights, and yet are written.
-PLAIN = ("created", "decision", "shown", "archived")
+PLAIN = ("created", "decision", "held_out", "recorded", "reported", "withdrawn", "shown", "archived")
 #: The same of calls that not every smidgen has.
 CALLED = {"revived": ":revive", "renamed": ":rename", "retained": ":retain", "promoted": ":promote"}
 #: Lines of an export that are no events: they tell of a base state.
