@@ -22,29 +22,29 @@ def composed() -> Any:
     return yaml.safe_load(COMPOSE.read_text())
 
 
-def test_the_service_waits_for_a_healthy_database(found: Any) -> None:
-    services = found["services"]
+def test_the_service_waits_for_a_healthy_database(composed: Any) -> None:
+    services = composed["services"]
     assert set(services) == {"postgres", "smidgen"}
     assert services["smidgen"]["depends_on"]["postgres"]["condition"] == "service_healthy"
     assert all("healthcheck" in each for each in services.values())
     assert services["postgres"]["image"].startswith("postgres:")
 
 
-def test_only_this_machine_reaches_it_and_nobody_the_database(found: Any) -> None:
-    assert "ports" not in found["services"]["postgres"]
-    assert found["services"]["postgres"]["networks"] == ["inside"]
-    assert found["networks"]["inside"]["internal"] is True
-    assert all(port.startswith("127.0.0.1:") for port in found["services"]["smidgen"]["ports"])
+def test_only_this_machine_reaches_it_and_nobody_the_database(composed: Any) -> None:
+    assert "ports" not in composed["services"]["postgres"]
+    assert composed["services"]["postgres"]["networks"] == ["inside"]
+    assert composed["networks"]["inside"]["internal"] is True
+    assert all(port.startswith("127.0.0.1:") for port in composed["services"]["smidgen"]["ports"])
 
 
-def test_what_must_last_has_a_volume(found: Any) -> None:
-    volumes = [each.partition(":")[0] for each in found["services"]["postgres"]["volumes"]]
-    assert set(volumes) <= set(found["volumes"])
+def test_what_must_last_has_a_volume(composed: Any) -> None:
+    volumes = [each.partition(":")[0] for each in composed["services"]["postgres"]["volumes"]]
+    assert set(volumes) <= set(composed["volumes"])
 
 
-def test_the_password_comes_from_a_file_that_is_not_in_the_repository(found: Any) -> None:
-    services, (name,) = found["services"], found["secrets"]
-    assert found["secrets"][name]["file"] == f"./secrets/{name}"
+def test_the_password_comes_from_a_file_that_is_not_in_the_repository(composed: Any) -> None:
+    services, (name,) = composed["services"], composed["secrets"]
+    assert composed["secrets"][name]["file"] == f"./secrets/{name}"
     assert "secrets/" in (ROOT / ".gitignore").read_text().splitlines()
     assert all(name in each["secrets"] for each in services.values())
     assert services["postgres"]["environment"]["POSTGRES_PASSWORD_FILE"] == f"/run/secrets/{name}"
@@ -54,8 +54,8 @@ def test_the_password_comes_from_a_file_that_is_not_in_the_repository(found: Any
     assert (database["POSTGRES_USER"], database["POSTGRES_DB"]) == ("smidgen", "smidgen")
 
 
-def test_the_entrance_hands_the_password_over_and_the_command_on(found: Any, tmp_path: Path) -> None:
-    *shell, line, name = found["services"]["smidgen"]["entrypoint"]
+def test_the_entrance_hands_the_password_over_and_the_command_on(composed: Any, tmp_path: Path) -> None:
+    *shell, line, name = composed["services"]["smidgen"]["entrypoint"]
     (tmp_path / "password").write_text("pass word'\n")
     line = line.replace("$$", "$").replace("/run/secrets/postgres_password", shlex.quote(str(tmp_path / "password")))
     line = line.replace("exec smidgen", "exec env")
@@ -63,8 +63,8 @@ def test_the_entrance_hands_the_password_over_and_the_command_on(found: Any, tmp
     assert "PGPASSWORD=pass word'" in done.stdout.splitlines()
 
 
-def test_the_command_and_its_settings_exist(found: Any) -> None:
-    service = found["services"]["smidgen"]
+def test_the_command_and_its_settings_exist(composed: Any) -> None:
+    service = composed["services"]["smidgen"]
     command, *given = service["command"]
     commands: Any = typer.main.get_command(app)
     serve = commands.get_command(None, command)
@@ -74,6 +74,6 @@ def test_the_command_and_its_settings_exist(found: Any) -> None:
     assert {name for name in service["environment"] if name.startswith("SMIDGEN_")} <= variables
 
 
-def test_the_image_has_what_the_store_needs(found: Any) -> None:
-    file = (ROOT / found["services"]["smidgen"]["build"]["dockerfile"]).read_text()
+def test_the_image_has_what_the_store_needs(composed: Any) -> None:
+    file = (ROOT / composed["services"]["smidgen"]["build"]["dockerfile"]).read_text()
     assert ".[service,postgresql]" in file

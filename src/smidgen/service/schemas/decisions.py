@@ -193,7 +193,7 @@ class FreshStart(Struct, kw_only=True, frozen=True):
     version
         The model version that the last feedback before it made.
     reason
-        Why.
+        What became worse.
     at
         When it was (ISO 8601, UTC).
     """
