@@ -18,7 +18,7 @@ from smidgen.service.http.endpoints import all_endpoints
 from smidgen.service.loops.registry import loops
 
 #: Types that change no weights, and yet are written.
-PLAIN = ("created", "decision", "shown", "archived")
+PLAIN = ("created", "decision", "held_out", "recorded", "reported", "withdrawn", "shown", "archived")
 #: The same of calls that not every smidgen has.
 CALLED = {"revived": ":revive", "renamed": ":rename", "retained": ":retain", "promoted": ":promote"}
 #: Lines of an export that are no events: they tell of a base state.
@@ -137,6 +137,13 @@ NEXT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"clicked": ["x"]},
     ),
     "retained": ({"features": [1.0, 1.0]}, {"correct": True}),
+    "shop": ({"candidates": [{"id": "x"}, {"id": "z"}], "context": {"device": "ios"}}, {"reward": {"click": 1.0}}),
+    "held": ({"candidates": [{"id": "x"}, {"id": "y"}], "unit": "user-9"}, {"reward": 1.0}),
+    "router": ({"candidates": [{"id": "small"}, {"id": "large"}], "context": {"length": 9.0}}, {"reward": 0.5}),
+    "articles": (
+        {"candidates": [{"id": "x"}, {"id": "y"}], "context": {"topic": [1.0, 0.5, 0.0, 0.0, -0.5, 0.25]}},
+        {"reward": 1.0},
+    ),
     "champion": ({"candidates": [{"id": "x"}, {"id": "y"}], "context": {"device": "web"}}, {"reward": 0.0}),
 }
 
@@ -271,6 +278,37 @@ def trials(stage: Stage) -> None:
         stage.answer(reply, reward=float(reply["choice"] == "y"))
     stage.do("models/challenger:promote")
     stage.answer(stage.decide("champion", candidates=offered, context={"device": "ios"}), reward=1.0)
+
+
+@scene
+def several_reports(stage: Stage) -> None:
+    """Rewards of several reports, a holdout, a budget, and vectors."""
+    stage.make("shop", loop="choose", rewards={"click": 0.2, "purchase": 1.0}, window_s=60)
+    offered = [{"id": "x", "features": {"kind": "p"}}, {"id": "y", "features": {"kind": "q"}}]
+    for turn in range(4):
+        reply = stage.decide("shop", candidates=offered, context={"device": "ios" if turn % 2 else "web"})
+        stage.answer(reply, reward={"click": 1.0})
+        if turn % 2:
+            stage.answer(reply, reward={"purchase": 1.0})
+    dropped = stage.decide("shop", candidates=offered, context={"device": "ios"})
+    stage.answer(dropped, reward={"click": 1.0})
+    stage.do(f"decisions/{dropped['decision']}:retract")
+    stage.clock.now += 1000.0
+    stage.wait("shop", "settled")
+    stage.make("held", loop="choose", holdout={"share": 0.5, "policy": "first", "salt": "s"})
+    for turn in range(6):
+        reply = stage.decide("held", candidates=offered, unit=f"user-{turn}")
+        stage.answer(reply, reward=float(reply["choice"] == "y"))
+    stage.make("router", loop="choose", budget={"usd": 0.001})
+    priced = [{"id": "small", "costs": {"usd": 0.0002}}, {"id": "large", "costs": {"usd": 0.004}}]
+    for turn in range(6):
+        reply = stage.decide("router", candidates=priced, context={"length": 10.0 * turn})
+        stage.answer(reply, reward=0.9 if reply["choice"] == "large" else 0.6, costs={"usd": 0.0003})
+    stage.make("articles", loop="choose", features={"auto": {"vectors": 4}})
+    for turn in range(6):
+        vector = [((turn * 7 + i * 3) % 5 - 2) / 2 for i in range(6)]
+        reply = stage.decide("articles", candidates=offered, context={"topic": vector})
+        stage.answer(reply, reward=float(reply["choice"] == "xy"[turn % 2]))
 
 
 def tell(folder: Path) -> set[str]:

@@ -284,7 +284,7 @@ class TestComplete:
 
     def test_they_are_small(self) -> None:
         for number in FORMATS:
-            assert sum(path.stat().st_size for path in (HERE / number).rglob("*") if path.is_file()) < 4_500_000
+            assert sum(path.stat().st_size for path in (HERE / number).rglob("*") if path.is_file()) < 6_000_000
 
 
 def newer(text: str) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from smidgen.learners import saving
 from smidgen.service.storage import sqlite_schema
 
 #: Of the log, in a data folder and exported: its first event says so. Logs without it were written before it was fixed.
-LOG = "1.2"
+LOG = "1.3"
 
 
 def parts() -> dict[str, str]:
@@ -17,7 +17,7 @@ def parts() -> dict[str, str]:
     --------
     >>> from smidgen.service.storage.formats import parts
     >>> parts()["log"]
-    '1.2'
+    '1.3'
     """
     return {
         "log": LOG,
