@@ -106,7 +106,7 @@ def test_texts_can_be_added() -> None:
 
     teach("cheap flights", "spam")
     assert amend(engine, "mail", add_text=["subject"]).features == {
-        "auto": {"dim": 4096, "text": ["subject"], "crosses": "auto", "id_feature": True}
+        "auto": {"dim": 4096, "text": ["subject"], "crosses": "auto", "id_feature": True, "vectors": 32}
     }
     teach("cheap flights", "spam")
     learner: Any = engine.learners.get(engine.models["mail"], None).learner

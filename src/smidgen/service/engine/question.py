@@ -39,6 +39,8 @@ WEIGHTS = 1 << 16
 _SHORT = 150
 #: The place of the cosines of a bank, which count together.
 _CURVED = 0xFFFF_FFFF
+#: The largest contribution that is recorded, of either sign.
+_LARGEST = float(np.finfo(np.float32).max)
 #: Between the names of a cross.
 CROSS = " × "
 #: How many of the best answers a story names.
@@ -115,12 +117,15 @@ def strongest(learner: Learner, table: Any, decision: Decision, most: int) -> by
     columns, values = row
     if not len(columns) or int(columns.max()) >= len(weights):
         return None
-    added, dim = weights[columns] * values, getattr(inner, "dim", len(weights))
+    dim = getattr(inner, "dim", len(weights))
     if not isinstance(dim, int):
         dim = len(weights)
     own = columns < dim
-    if not own.all():
-        columns, added = np.append(columns[own], _CURVED), np.append(added[own], added[~own].sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        added = weights[columns] * values
+        if not own.all():
+            columns, added = np.append(columns[own], _CURVED), np.append(added[own], added[~own].sum())
+    added = np.clip(np.nan_to_num(added), -_LARGEST, _LARGEST)
     order = np.lexsort((columns, -np.abs(added)))[:most]
     order = order[added[order] != 0.0]
     content: bytes = columns[order].astype("<u4").tobytes() + added[order].astype("<f4").tobytes()
