@@ -254,8 +254,8 @@ def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer
             except InvalidFeatures as its:
                 return record_error(its, f"candidates[{index}].features")
         if (row := _ROW.match(error.problem)) is not None:  # of one length in itself, and not that of the field
-            its = InvalidFeatures(error.problem[row.end() :], error.hint)
-            return record_error(its, f"candidates[{row[1]}].features")
+            of_row = InvalidFeatures(error.problem[row.end() :], error.hint)
+            return record_error(of_row, f"candidates[{row[1]}].features")
         return record_error(error, "context")
     return record_error(error, "features")
 
