@@ -31,8 +31,10 @@ stores: list[PostgresStore] = []
 #: Files of tests that are about a data folder, its files, or another store.
 ABOUT_FILES = {
     "test_backup": "backups are of data folders",
+    "test_batches": "pauses of large batches; where other workers write too, a batch is answered at once",
     "test_crashes": "kills a process at points of SQLite's writing; PostgreSQL has its own in test_postgres_lost",
     "test_crashes_of_trials": "kills a process at points of SQLite's writing",
+    "test_damaged_files": "damages SQLite's files and backups of data folders",
     "test_disk_full": "fills the disk under SQLite",
     "test_fsck": "damages SQLite's files",
     "test_fsync": "traces SQLite's syncs",
@@ -70,8 +72,12 @@ ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
         "test_a_batch_costs_two_statements_for_each_event_and_five_in_all",
     ): "counts statements of SQLite",
     ("test_tokens", "test_tokens_of_an_older_schema_are_kept"): "SQLite's tables; test_postgres has its own",
+    ("test_unlearning", "test_a_large_file_is_written_anew_when_nobody_asks"): "unused parts of SQLite's file",
     ("test_ready", "test_a_disk_that_became_read_only"): "SQLite's switch; test_workers stops the database",
     ("test_ready", "test_a_probe_takes_as_much_as_a_decision_and_leaves_nothing_behind"): "SQLite's files",
+    ("test_refused_connections", "test_readiness_is_proved_by_a_write_once_in_some_seconds"): "SQLite's files",
+    ("test_shards_http", "test_a_replay_is_that_of_the_keys"): "other processes read the data folder",
+    ("test_shards_http", "test_back_to_a_moment"): "commands on a data folder",
     ("test_exports", "test_a_log_that_begins_with_a_base_goes_out_too"): "copies the data folder",
     ("test_learner_cache", "test_a_state_of_an_event_that_is_missing_is_not_of_this_log"): "damages SQLite's file",
 }

@@ -373,9 +373,11 @@ def mean_of_units(rewards: Any, decisions: Any, *, alpha: float = 0.05) -> Estim
     0.25
     """
     a = as_alpha(alpha)
+    if not np.size(rewards) and not np.size(decisions):
+        return Estimate(math.nan, 0.0, 1.0, 0.0, 0, enough=False)
     r, d = (as_numbers(name, each, 0.0, math.inf) for name, each in (("rewards", rewards), ("decisions", decisions)))
-    n = same_length(rewards=r, decisions=d) if len(r) else 0
-    value = float(r.sum() / d.sum()) if n else math.nan
+    n = same_length(rewards=r, decisions=d)
+    value = float(r.sum() / d.sum())
     if n < FEW_UNITS:
         return Estimate(value, 0.0, 1.0, float(n), n, enough=False)
     errors = (r - value * d) / d.mean()

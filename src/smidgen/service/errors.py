@@ -253,7 +253,8 @@ def validation_error(error: msgspec.ValidationError, body: Any, kind: Any = None
     """
     found = _PATH.match(str(error))
     text, steps = (found["text"], found["path"] or "") if found is not None else (str(error), "")
-    path = steps.removeprefix(".").replace("[...]", ".…")
+    found_at = _with_only_keys(body, steps)
+    path = found_at.removeprefix(".").replace("[...]", ".…")
     if (field := _FIELD.match(text)) is not None:
         name = f"{path}.{field['name']}" if path else field["name"]
         if field["what"].startswith("missing"):
@@ -263,7 +264,7 @@ def validation_error(error: msgspec.ValidationError, body: Any, kind: Any = None
         named = f"this object has the fields {', '.join(known)}" if 0 < len(known) <= _FEW else _DOCS
         hint = f"remove it; {named}" if near is None else f'did you mean "{near}"? {_DOCS[0].upper()}{_DOCS[1:]}'
         return Impossible(f'unknown field "{name}"', hint)
-    value = _at(body, steps)
+    value = _at(body, found_at)
     what = f"{path or 'the body'} {'is not valid' if value is _NOWHERE else f'is {json_text(value)}'}"
     if (wanted := _WANTED.match(text)) is not None:
         kinds = [_KINDS.get(kind.strip(), kind.strip()) for kind in wanted["kinds"].split("|")]
@@ -337,6 +338,20 @@ def _types_at(kind: Any, steps: str) -> list[inspect.Type]:
 
 def _alternatives(kind: inspect.Type) -> list[inspect.Type]:
     return list(kind.types) if isinstance(kind, inspect.UnionType) else [kind]
+
+
+def _with_only_keys(body: Any, steps: str) -> str:
+    """Name the keys of mappings that have only one; msgspec writes ``[...]`` for any key."""
+    while "[...]" in steps:
+        before, _, after = steps.partition("[...]")
+        inside = _at(body, before)
+        if not isinstance(inside, dict) or len(inside) != 1:
+            break
+        (key,) = inside
+        if not isinstance(key, str) or not key or set(key) & set(".[]"):
+            break
+        steps = f"{before}.{key}{after}"
+    return steps
 
 
 def _at(body: Any, steps: str) -> Any:

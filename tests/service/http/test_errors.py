@@ -30,6 +30,14 @@ CASES: dict[str, tuple[str, str, Any, int, tuple[str, ...], tuple[str, ...]]] = 
         ('unknown field "actions"',),
         ('did you mean "candidates"?',),
     ),
+    "the only entry of an object": (
+        "POST",
+        "/v1/models/banner/decisions",
+        {"candidates": [{"id": "a", "costs": {"usd": -1}}]},
+        422,
+        ("candidates[0].costs.usd is -1",),
+        (),
+    ),
     "unknown field inside": (
         "POST",
         "/v1/models/banner/decisions",

@@ -44,6 +44,11 @@ def test_the_first_decision_fixes_the_length_across_a_restart(tmp_path: Path, ke
         refused = ask(call, "m", [1, 2], **more)
         assert refused.status_code == 422
         assert "context.emb has 2 numbers, and the vectors of this field have 3" in refused.text
+        given = [{"id": "a"}, {"id": "b", "features": {"emb": [1.0, 2.0]}}]
+        ids = [{"id": each["id"], "features": {"emb": [1.0, 2.0, 3.0]}} for each in given]
+        assert ask(call, "m", [1, 2, 3], **more, candidates=ids).status_code == 201
+        refused = ask(call, "m", [1, 2, 3], **more, candidates=given)
+        assert "candidates[1].features.emb has 2 numbers" in refused.json()["error"]["message"]
         made = ask(call, "m", [3, 2, 1], **more)
         assert made.status_code == 201
         story = call("GET", f"/v1/decisions/{made.json()['decision']}").json()

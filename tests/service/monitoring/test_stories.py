@@ -83,3 +83,14 @@ def test_of_very_many_labels_only_some_have_a_button(call: Caller) -> None:
     assert reply["options"][0]["text"] == made["label"]
     assert len(reply["options"]) == 40
     assert "label" in reply["entry"]["label"]
+
+
+def test_a_late_report_of_parts_is_told(call: Caller, clock: Clock) -> None:
+    call.put("/v1/models/parts", {"loop": "choose", "rewards": {"click": 0.2, "buy": 1}, "window_s": 600})
+    late = [({"reward": {"click": 1}}, "click 1"), ({"final": True, "reward": {"buy": 2}}, "buy 2")]
+    for body, said in late:
+        id = call.post("/v1/models/parts/decisions", ITEMS).json()["decision"]
+        clock.now += 601
+        assert call.post(f"/v1/decisions/{id}/feedback", body).status_code == 202
+        lines = call.get(f"/ui/decisions/{id}/story.json").json()["lines"]
+        assert any(said in line["text"] for line in lines)

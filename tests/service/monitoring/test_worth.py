@@ -81,6 +81,13 @@ def test_without_a_holdout_there_is_nothing_to_say() -> None:
     assert (empty.verdict, empty.model.value, empty.sample_ratio.ok) == ("not yet", None, True)
 
 
+def test_units_of_one_group_only_have_no_verdict() -> None:
+    engine = opened(holdout={"share": 1.0})
+    play(engine, 20, {"a": 0.5, "b": 0.5, "c": 0.5})
+    found = worth(engine)
+    assert (found.verdict, found.model.n, found.model.value, found.holdout.n) == ("not yet", 0, None, 20)
+
+
 def test_app_choices_and_decisions_before_the_holdout_do_not_count() -> None:
     engine = opened()
     play(engine, 20, {"a": 0.5, "b": 0.5, "c": 0.5})

@@ -216,7 +216,7 @@ class TestReading:
         store.close()
 
     @pytest.mark.parametrize(
-        ("error", "told"),
+        ("error", "found"),
         [(sqlite3.OperationalError, StorageFailed), (sqlite3.ProgrammingError, sqlite3.ProgrammingError)],
     )
     def test_what_the_disk_refuses_is_our_refusal(self, error: type[Exception], found: type[Exception]) -> None:

@@ -39,7 +39,7 @@ WEIGHTS = 1 << 16
 _SHORT = 150
 #: The place of the cosines of a bank, which count together.
 _CURVED = 0xFFFF_FFFF
-#: Largest contribution that is recorded.
+#: The largest contribution that is recorded, of either sign.
 _LARGEST = float(np.finfo(np.float32).max)
 #: Between the names of a cross.
 CROSS = " × "
@@ -121,11 +121,11 @@ def strongest(learner: Learner, table: Any, decision: Decision, most: int) -> by
     if not isinstance(dim, int):
         dim = len(weights)
     own = columns < dim
-    with np.errstate(over="ignore", invalid="ignore"):  # absurd weights are recorded as the largest number
+    with np.errstate(over="ignore", invalid="ignore"):
         added = weights[columns] * values
         if not own.all():
             columns, added = np.append(columns[own], _CURVED), np.append(added[own], added[~own].sum())
-        added = np.clip(np.nan_to_num(added), -_LARGEST, _LARGEST)
+    added = np.clip(np.nan_to_num(added), -_LARGEST, _LARGEST)
     order = np.lexsort((columns, -np.abs(added)))[:most]
     order = order[added[order] != 0.0]
     content: bytes = columns[order].astype("<u4").tobytes() + added[order].astype("<f4").tobytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 import zlib
 from collections import Counter
@@ -35,6 +36,8 @@ Given = list[float] | dict[str, Any]
 LARGEST = 1e100
 #: How many numbers the features of one request may be, after names have found their columns: 80 MB.
 NUMBERS = 10_000_000
+#: How an error of many records begins.
+_ROW = re.compile(r"record (\d+): ")
 
 
 class Vectors:
@@ -250,6 +253,9 @@ def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer
                 features.encode(each)
             except InvalidFeatures as its:
                 return record_error(its, f"candidates[{index}].features")
+        if (row := _ROW.match(error.problem)) is not None:  # of one length in itself, and not that of the field
+            of_row = InvalidFeatures(error.problem[row.end() :], error.hint)
+            return record_error(of_row, f"candidates[{row[1]}].features")
         return record_error(error, "context")
     return record_error(error, "features")
 

@@ -132,16 +132,21 @@ def story_sentences(
 
 def _report_sentence(feedback: Mapping[str, Any]) -> str:
     """One of several reports on a decision."""
+    return f"A report came: {_report_text(feedback)}."
+
+
+def _report_text(feedback: Mapping[str, Any]) -> str:
+    """The reward, or its parts, and the costs of a report."""
     value, costs = feedback.get("reward"), feedback.get("costs")
     said = (
         []
         if value is None
-        else [f"reward {value:.4g}"]
-        if isinstance(value, float)
         else [f"{part} {number:.4g}" for part, number in value.items()]
+        if isinstance(value, Mapping)
+        else [f"reward {value:.4g}"]
     )
     said += [f"a cost of {number:.4g} {currency}" for currency, number in (costs or {}).items()]
-    return f"A report came: {', '.join(said) or 'no more is to come'}."
+    return ", ".join(said) or "no more is to come"
 
 
 def feedback_form(log: EventLog, models: Mapping[int, ServedModel], id: str, allowed: str | None) -> FeedbackForm:
@@ -153,7 +158,10 @@ def feedback_form(log: EventLog, models: Mapping[int, ServedModel], id: str, all
 
 def _feedback(model: ServedModel, feedback: dict[str, Any]) -> str:
     """What the user did, in a few words."""
-    ((field, value),) = reaction_of(feedback).items()
+    found = reaction_of(feedback)
+    if not found or isinstance(found.get("reward"), Mapping):
+        return _report_text(feedback)
+    ((field, value),) = found.items()
     if field == "default_reward":
         return f"missing feedback counts as a reward of {value:.4g}"
     return model.blueprint.loop.feedback_text(field, value)
