@@ -90,7 +90,7 @@ def test_the_loops_say_what_goes_out_and_what_comes_back() -> None:
         assert loop["back"]
         assert {"loop", "feedback", "window_s"} <= set(loop["settings"])
     (reward,) = [one for one in found["choose"]["back"] if one["feedback"] == "reward"]
-    assert {"default_reward", "reward_range", "explore", "min_share"} == set(reward["settings"])
+    assert {"default_reward", "reward_range", "explore", "min_share", "rewards"} == set(reward["settings"])
     assert reward["recommended"]
 
 
