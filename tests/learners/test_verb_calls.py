@@ -57,7 +57,7 @@ CASES: dict[str, tuple[smidgen.Learner, Any, Any, int]] = {
     "SecondOrderPerceptron": (smidgen.SecondOrderPerceptron(dim=100, n_classes=10), X[0], 1, 33),
     "AROW": (smidgen.AROW(dim=100, n_classes=10), X[0], 1, 35),
     "SimpleFil": (smidgen.SimpleFil(), None, True, 16),
-    "RidgeFil": (smidgen.RidgeFil(dim=100), X[0], True, 30),
+    "RidgeFil": (smidgen.RidgeFil(dim=100), X[0], True, 34),
     "PRidgeFil": (smidgen.PRidgeFil(dim=100, p=1.0), X[0], True, 23),
     "RidgeFull": (smidgen.RidgeFull(dim=100), X[0], True, 29),
     "PerceptronFilter": (smidgen.PerceptronFilter(dim=100), X[0], True, 23),

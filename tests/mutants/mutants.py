@@ -69,8 +69,8 @@ MUTANTS = [
     Mutant(
         "a batch learns what the app has chosen at its end",
         "service/engine/decide_batch.py",
-        "if request.body.chosen is not None or self._learners.is_crowded:",
-        "if self._learners.is_crowded:",
+        "if request.body.chosen is not None or paid or self._learners.is_crowded:",
+        "if paid or self._learners.is_crowded:",
         f"{CACHE}::test_a_batch_learns_what_the_app_has_chosen_before_it_goes_on",
     ),
     Mutant(
@@ -90,8 +90,8 @@ MUTANTS = [
     Mutant(
         "the window is ignored",
         "service/storage/transitions.py",
-        "learnt = not late and row.at <= until",
-        "learnt = not late",
+        "in_time = not late and row.at <= until",
+        "in_time = not late",
         f"{SURVIVORS}::test_the_window_holds_for_decisions_from_memory_and_from_disk",
     ),
     Mutant(
@@ -315,7 +315,7 @@ MUTANTS = [
     Mutant(
         "an imported log stands next to the model that it names",
         "service/engine/lifecycle.py",
-        "model = self._models.add(name, blueprint.without_champion(), self._clock())",
+        "model = self._models.add(name, _as_copied(blueprint), self._clock())",
         "model = self._models.add(name, blueprint, self._clock())",
         f"{RIGHTS}::TestImportedLogs::test_stand_alone_whoever_imports_them",
     ),
@@ -399,8 +399,8 @@ MUTANTS = [
     Mutant(
         "the fast path asks for no scope",
         "service/http/fast_path.py",
-        "grant = Grant(here, _DECIDE, rights, header, name, request)",
-        "grant = Grant(here, _DECIDE, EVERYTHING, header, name, request)",
+        "grant = Grant(here, _DECIDE, rights, header, name, request, trace)",
+        "grant = Grant(here, _DECIDE, EVERYTHING, header, name, request, trace)",
         "tests/service/http/test_fast_path.py::TestTaking::test_it_asks_the_matrix",
     ),
     Mutant(

@@ -4,7 +4,7 @@ import { Model } from "./model.js";
 import { patiently } from "./patience.js";
 import type {
   Answer, CandidateRow, Changes, Compact, Comparison, CreatedToken, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Retained, Segments,
-  Settings, Story, Taste, Token, TokenSettings, Ubi, UbiReply, Weight,
+  Settings, Story, Taste, Token, TokenSettings, Ubi, UbiReply, Weight, Worth,
 } from "./types.js";
 
 export type Options = {
@@ -162,8 +162,13 @@ export class Client {
 
   /** What each candidate, label or answer of a filter earned, with intervals, the most shown first; `holdout` counts those of the holdout too. */
   async candidates(name: string, holdout = false): Promise<CandidateRow[]> {
-    const path = `${model(name)}/candidates${holdout ? "?holdout=true" : ""}`;
-    return (await this.#json<{ candidates: CandidateRow[] }>("GET", path)).candidates;
+    const asked = query(holdout ? { holdout: "true" } : {});
+    return (await this.#json<{ candidates: CandidateRow[] }>("GET", `${model(name)}/candidates${asked}`)).candidates;
+  }
+
+  /** What a model is worth against its holdout: means, lift, verdict, and a check of the split. */
+  worth(name: string): Promise<Worth> {
+    return this.#json("GET", `${model(name)}/worth`);
   }
 
   /** What decisions earned by the value of a field of their records, e.g. `"context.device"`. */

@@ -62,6 +62,7 @@ export type Comparison = Schemas["CompareReply"];
 export type CandidateRow = Schemas["CandidateRow"];
 /** What decisions earned by the value of a field. */
 export type Segments = Schemas["SegmentsReply"];
+export type Worth = Schemas["WorthReply"];
 /** What a promotion came to. */
 export type Promoted = Schemas["PromotedReply"];
 /** Click events of search engines: one, several, or several in an object. */

@@ -194,7 +194,9 @@ class Code:
         if root not in self.folders:
             return None
         stem = self.folders[root].joinpath(*filter(None, rest.split(".")))
-        candidates = (stem / "__init__.py", stem.with_suffix(".py"))
+        candidates = [stem / "__init__.py", stem.with_suffix(".py")]
+        if stem.parent.name == COMPILED:  # a family of entry points has a stub, and no module of its own
+            candidates.append(stem.with_suffix(".pyi"))
         return next((path for path in candidates if path.is_file()), None)
 
 

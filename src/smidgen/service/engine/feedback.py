@@ -98,9 +98,12 @@ class FeedbackHandler(CommandHandler):
             row, model = self._models.find(self._log, name, allowed)
             refuse_follower(name, row.beside)
             closed = row.feedback_seq is not None and row.reports is None and bool(answer.reaction)
-            if closed and (known := classify_repeat(row, answer.digest)) is not None:
+            known = classify_repeat(row, answer.digest) if closed else None
+            if known is not None and known != "conflict":
                 return _to_reply(name, known, model.version, model)
             made = self._closer.read(row, model)
+            if known is not None and made.rewards == FIRST:
+                return _to_reply(name, known, model.version, model)
         elif not made.model.is_visible_to(allowed):
             raise unknown_decision(name)
         refuse_follower(name, made.beside)

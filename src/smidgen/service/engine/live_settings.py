@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from smidgen.checks import SMALLEST_SHARE
-from smidgen.learners import Card, Feedback
+from smidgen.learners import Card, Feedback, Loop
 from smidgen.learners.pacing import MOST_CURRENCIES
 from smidgen.service.errors import Impossible, json_text
 from smidgen.service.schemas import LARGEST_REWARD, Holdout, Limits, ModelBody, Of, Reward, Rewards
@@ -99,7 +99,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """Refuse a budget where nothing can be priced, and limits out of range."""
         if self.budget is None:
             return
-        if "choose" not in card.loops or Feedback.REWARD not in card.kinds:
+        if Loop.CHOOSE not in card.loops or Feedback.REWARD not in card.kinds:
             raise Impossible(
                 "budget needs a choose model that learns from rewards",
                 'create it with "loop": "choose" and "feedback": "reward", or remove "budget"',

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from smidgen.serialization import UNREADABLE
 from smidgen.service.errors import Busy, TooLarge, TooSlow
 from smidgen.service.http.errors import error_response
 from smidgen.service.http.protocol import SAFE_HEADERS
@@ -433,7 +434,7 @@ def is_repeatable(frame: RequestFrame) -> bool:
         return False
     try:
         return bool(msgspec.json.decode(frame.body, type=_Named).id)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return True  # it is refused either way
 
 

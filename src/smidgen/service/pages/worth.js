@@ -101,7 +101,7 @@ export function candidatesCard(model, loop) {
   };
 
   const update = async () => {
-    if (model.loop === "tune" || model.loop === "draft") return;
+    if (loop.texts || Object.values(loop.feedback).includes("loss")) return; // nothing that is shown has an id
     found = await get(`${v1(model.name)}/candidates`);
     root.hidden = !found.candidates.length;
     const content = JSON.stringify(found);
