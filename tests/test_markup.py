@@ -25,7 +25,7 @@ def assert_harmless(found: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "found",
     [
         markup.pairs(EVIL, {EVIL: EVIL, "list": [EVIL], "array": np.array([EVIL])}),
         markup.table(EVIL, [EVIL, "b"], [[EVIL, EVIL]]),

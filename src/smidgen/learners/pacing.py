@@ -66,7 +66,7 @@ class Budget:
     ...     d = learner.decide(models)
     ...     spent.append(d.costs["usd"][d.action])
     ...     learner.learn(d, [0.6, 0.8, 0.9][d.action])
-    >>> round(sum(spent[500:]) / 1500, 4)
+    >>> float(round(sum(spent[500:]) / 1500, 4))
     0.003
     """
 
