@@ -27,7 +27,7 @@ test("choose by reward: three calls, and the weights by name", async () => {
   assert.ok(names.includes(`id=${d.choice}`), names.join());
   const story = await banner.story(d);
   assert.equal(story.learnt_version, 1);
-  assert.ok((story.contributions?.items.length ?? 0) > 0);
+  assert.ok((story.contributions_now?.items.length ?? 0) > 0);
 });
 
 test("rank, label, filter and tune close their loops", async () => {
