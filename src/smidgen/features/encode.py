@@ -136,7 +136,7 @@ def crossed(name: str, other: str) -> str:
 
 
 def is_vector_cross(name: str) -> bool:
-    """Whether a feature is a cross of a vector with an id."""
+    """Report whether a feature is a cross of a vector with an id."""
     first, sign, _ = name.partition(SIGN)
     return bool(sign) and field_of(first) is not None
 
@@ -276,7 +276,7 @@ class Encoder:
         return [self._placed([self._features_of(each, row, g) for row, each in g.vectors])] if g.vectors else []
 
     def _cosines(self, about: ParsedRecords, g: ParsedRecords) -> list[Some]:
-        """How near the vectors of candidates are to those of their context."""
+        """Cosines of the candidates' vectors with those of their context."""
         near = cosines([each for _, each in about.vectors], g.vectors) if about.vectors and g.vectors else []
         if not near:
             return []

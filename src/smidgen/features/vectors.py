@@ -41,7 +41,7 @@ class FieldVector(NamedTuple):
 
 
 def is_vector(value: Any) -> bool:
-    """Whether a value of a record is meant as a vector: a list that begins with a number, or an array of numbers."""
+    """Report whether a value is a vector: a list that begins with a number, or an array of numbers."""
     if type(value) is list:
         return bool(value) and type(value[0]) is not bool and isinstance(value[0], (int, float, np.number))
     if isinstance(value, np.ndarray):
@@ -227,7 +227,7 @@ def to_extension(value: Any) -> Any:
 
 
 def from_extension(code: int, content: memoryview) -> Any:
-    """What `to_extension` wrote. (A hook of msgspec's decoder.)."""
+    """Read what `to_extension` wrote; a hook of msgspec's decoder."""
     if code != _EXTENSION or len(content) % 4:
         raise ValueError("an extension is no vector")
     return np.frombuffer(content, "<f4").astype(np.float32)
@@ -239,12 +239,12 @@ def to_json(value: Any) -> dict[str, str]:
 
 
 def is_json_vector(value: Any) -> TypeGuard[dict[str, str]]:
-    """Whether an object has the form of `to_json`."""
+    """Report whether an object has the form of `to_json`."""
     return type(value) is dict and len(value) == 1 and type(value.get("f32")) is str
 
 
 def from_json(path: str, value: dict[str, str]) -> Numbers:
-    """What `to_json` wrote; refuses what holds no whole numbers of four bytes."""
+    """Read what `to_json` wrote; refuses what holds no whole numbers of four bytes."""
     text = value["f32"]
     if len(text) > 6 * limits.LONGEST_VECTOR:
         raise InvalidFeatures(

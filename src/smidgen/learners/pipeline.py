@@ -104,7 +104,7 @@ class Named(NamedTuple):
 
 
 def by_field(given: Contributions, expand: Collection[str] = ()) -> Contributions:
-    """The same with one line per vector: the sum over its features.
+    """Sum the features of each vector into one line.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def line_of(name: str, expand: Collection[str] = ()) -> str:
 
 
 def block_lines(features: Vectorizer, names: Mapping[int, str], found: Sequence[BlockWeights]) -> Contributions:
-    """What blocks hold, by name: the feature of the vector, crossed with the candidate's id or category."""
+    """Names of the blocks' weights: the feature of the vector, crossed with the candidate's id or category."""
     known = {(CATEGORY, key_of(name)): name for name in features.names}
     known |= {(ID, arm_names((name[3:],)).item()): name for name in features.names if name.startswith("id=")}
     out: Contributions = []
@@ -414,7 +414,7 @@ def explained(features: Vectorizer, inner: Learner, decision: Decision, expand: 
 def _block_contributions(
     features: Vectorizer, inner: Learner, names: Mapping[int, str], direction: Direction | None
 ) -> Callable[[int], Contributions] | None:
-    """What the blocks of a bank add to a candidate's estimate, by name; None where there are none."""
+    """Contributions of a bank's blocks to a candidate's estimate, by name; None where there are none."""
     if not isinstance(inner, ChoiceBank) or direction is None:
         return None
     return lambda row: block_lines(features, names, inner.blocks.contributions(direction, row))
@@ -701,20 +701,20 @@ class Pipeline(Learner):
         costs
             Under a budget: what the decision really cost, by currency, e.g. ``{"usd": 0.0012}``.
         """
-        told = None if costs is None else self._check_costs(costs)
+        paid = None if costs is None else self._check_costs(costs)
         super().learn(decision, feedback)
-        if told is not None:
-            self._learn_costs(decision, told)
+        if paid is not None:
+            self._learn_costs(decision, paid)
 
     def learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
         """Take what a decision has cost, before or after its reward, or without one; once per decision.
 
         It replaces what `decide` paid for it, and the estimates of costs learn from it.
         """
-        told = self._check_costs(costs)
+        paid = self._check_costs(costs)
         if not isinstance(decision, Decision) or decision.kind != self._kind or decision.settings != self._settings:
             self._refuse_foreign(decision)
-        self._learn_costs(decision, told)
+        self._learn_costs(decision, paid)
 
     def _check_costs(self, costs: Any) -> dict[str, float]:
         if self._pacer is None:

@@ -425,20 +425,20 @@ class RewardLearner(BatchLearner):
         costs
             Under a budget: what the decision really cost, by currency, e.g. ``{"usd": 0.0012}``.
         """
-        told = None if costs is None else self._check_costs(costs)
+        paid = None if costs is None else self._check_costs(costs)
         super().learn(decision, feedback)
-        if told is not None:
-            self._learn_costs(decision, told)
+        if paid is not None:
+            self._learn_costs(decision, paid)
 
     def learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
         """Take what a decision has cost, before or after its reward, or without one; once per decision.
 
         It replaces what `decide` paid for it, and the estimates of costs learn from it.
         """
-        told = self._check_costs(costs)
+        paid = self._check_costs(costs)
         if not isinstance(decision, Decision) or decision.kind != self._kind or decision.settings != self._settings:
             self._refuse_foreign(decision)
-        self._learn_costs(decision, told)
+        self._learn_costs(decision, paid)
 
     def _check_costs(self, costs: Any) -> dict[str, float]:
         if self._pacer is None:

@@ -211,7 +211,7 @@ class ChoiceBank(RewardLearner):
 
     @property
     def blocks(self) -> VectorBlocks:
-        """What a context's vectors say of each candidate."""
+        """Estimates of the candidates from the context's vectors."""
         return self._blocks
 
     @property

@@ -93,12 +93,12 @@ class VectorBlocks:
 
     @property
     def there(self) -> bool:
-        """Whether a vector was ever learnt."""
+        """True once a vector was learned."""
         return len(self.R) > 0
 
     @property
     def in_use(self) -> bool:
-        """Whether the blocks count in decisions: they are left out where they were clearly behind."""
+        """True while the blocks count in decisions: they are left out where they were clearly behind."""
         return bool(self.there and (self.gate[0] >= 0.0 or self.gate[0] ** 2 <= 9.0 * self.gate[1]))
 
     def arrays(self, direction: Direction | None, count: int, learning: bool = False) -> BlockArrays:
@@ -117,7 +117,7 @@ class VectorBlocks:
         return made
 
     def _capacity(self) -> int:
-        """How many blocks there may be, next to that of all candidates."""
+        """Largest number of blocks, next to that of all candidates."""
         return VECTOR_CROSSES // max(int(self.R.shape[1]), 1)
 
     def _find(self, direction: Direction, count: int) -> NDArray[np.int32]:
@@ -176,7 +176,7 @@ class VectorBlocks:
         self.R[at + 1] = self._fresh(1, self.R.shape[1])[0]
 
     def without_blocks(self) -> int:
-        """How many of the candidates of the latest learned decisions have no block."""
+        """Number of candidates of the latest learned decisions that have no block."""
         return sum((ID, name) not in self._places for name in set(self._recent))
 
     def _fresh(self, count: int, rows: int) -> FloatArray:
@@ -204,7 +204,7 @@ class VectorBlocks:
         self.R = np.ascontiguousarray(self.R[: 1 + len(self.holders)])
 
     def contributions(self, direction: Direction, row: int) -> list[BlockWeights]:
-        """What each column of the vector adds to the estimate of a candidate, by block."""
+        """Contribution of each column of the vector to the estimate of a candidate, by block."""
         if not self.in_use or not len(direction.values):
             return []
         places = [0, *self._find(direction, len(direction.groups))[row].tolist()]

@@ -272,7 +272,7 @@ class FeedbackHandler(CommandHandler):
 
 
 def _loggable(loop: Loop, answer: Answer, reaction: ParsedFeedback) -> dict[str, Any]:
-    """What the log keeps of feedback: what the loop keeps of its own field, and what every loop has."""
+    """Feedback as the log keeps it: the loop's own field as the loop wants it, and the fields of every loop."""
     common = {name: value for name, value in answer.given.items() if name not in answer.reaction}
     return loop.loggable_feedback(answer.reaction, reaction) | common
 

@@ -1,4 +1,4 @@
-"""What a model with a budget has spent: the prices of its currencies, as a fold over its log.
+"""Spend of a model with a budget: the prices of its currencies, as a fold over its log.
 
 Each decision that was shown is paid with the cost that it was expected to have; costs that are reported replace that,
 and the estimates of costs learn from them. Rollbacks and retractions leave what was spent as it is. The events of a

@@ -339,7 +339,7 @@ class OverBudget(Check):
         )
 
     def _floor_cost(self, evidence: Evidence, currency: str, least: float) -> float | None:
-        """What the least shares of the candidates of a recent decision cost, by its estimates."""
+        """Cost of the least shares of a recent decision's candidates, by its estimates."""
         if not least:
             return None
         latest = evidence.decisions[-1:]

@@ -295,7 +295,7 @@ def _place(champion: ServedModel, other: ServedModel, row: _Row) -> int:
 
 
 def _share_has_changed(reading: StoreReader, other: ServedModel) -> bool:
-    """Whether the share of a challenger was amended since it stands beside its champion."""
+    """Report whether the share of a challenger was amended since it was created."""
     for part in other.parts:
         for seq, type, _ in reading.query("settings", part.shard, limit=_AMENDMENTS):
             event = reading.event(part.shard, seq) if type == "amended" else None

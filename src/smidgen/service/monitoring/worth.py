@@ -51,7 +51,7 @@ def worth_of(reading: StoreReader, model: ServedModel, now: float) -> WorthReply
 def _expected(
     reading: StoreReader, model: ServedModel, parts: Sequence[Sequence[GroupRow]]
 ) -> dict[int, Sequence[float]] | None:
-    """What the model expected of each decision, by event; None with units, which are not adjusted, and with shards."""
+    """Expected rewards of the decisions, by event; None with units, which are not adjusted, and with shards."""
     if len(parts) > 1 or any(row.unit is not None for row in parts[0]):
         return None
     seqs = [row.seq for row in parts[0]]
