@@ -1,4 +1,4 @@
-"""The formats of what is kept, by number: what is promised to be readable for ever (`docs/guide/compatibility.md`)."""
+"""The formats of stored data, by number, all of which stay readable (`docs/reference/compatibility.md`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from smidgen.learners import saving
 from smidgen.service.storage import sqlite_schema
 
 #: Of the log, in a data folder and exported: its first event says so. Logs without it were written before it was fixed.
-LOG = "1.3"
+LOG = "1.4"
 
 
 def parts() -> dict[str, str]:
@@ -17,7 +17,7 @@ def parts() -> dict[str, str]:
     --------
     >>> from smidgen.service.storage.formats import parts
     >>> parts()["log"]
-    '1.3'
+    '1.4'
     """
     return {
         "log": LOG,

@@ -1,4 +1,4 @@
-"""Damage that SQL can find in a database, as findings."""
+"""Checks of a database by SQL: the file itself, and tables that contradict the log."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from typing import NamedTuple
 
 import msgspec
 
+from smidgen.service.storage import sql
+from smidgen.service.storage.reader import SqlStoreReader
 from smidgen.service.storage.records import SCOPES, TOKEN_NAME
-from smidgen.service.storage.sql import TORN, SqlStoreReader
-from smidgen.service.storage.sqlite import SQLiteFolderReader
+from smidgen.service.storage.sqlite import SQLiteFolder
 from smidgen.service.storage.sqlite_schema import ERRORS, FILE, NEWEST, RESTORE, schema_number
 
-# Something that is wrong with a data folder, in words, with the way out.
-
-#: How many findings of one code about one thing are told; of the rest only how many there are.
+#: How many problems of one code in one place are listed; of further ones only their number.
 MOST = 20
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that is wrong.
+    """A problem of a store.
 
     Attributes
     ----------
@@ -32,9 +31,9 @@ class Problem(msgspec.Struct, frozen=True):
     where
         A model, or a file of the folder.
     problem
-        What is wrong.
+        The problem.
     hint
-        The way out.
+        How to fix it.
     """
 
     code: str
@@ -44,7 +43,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Problems:
-    """Collects findings; a long log that is wrong throughout does not fill the memory."""
+    """Collects problems, in bounded memory."""
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
@@ -52,7 +51,7 @@ class Problems:
         self._hints: dict[tuple[str, str], str] = {}
 
     def add(self, code: str, where: str, problem: str, hint: str) -> None:
-        """Something is wrong."""
+        """Add a problem."""
         place = (code, where)
         self._counts[place] = count = self._counts.get(place, 0) + 1
         self._hints[place] = hint
@@ -69,83 +68,57 @@ class Problems:
         return [*self._found, *more]
 
 
-# What SQL can tell of a database that is damaged: the file itself, and tables that contradict the events.
-
-_STEPS = 100_000  # of SQLite's machine between two signs of life
+_STEPS = 100_000  # of SQLite's virtual machine between two calls of ``alive``
 _HASH = 32  # bytes of SHA-256
 
 
 class _Rule(NamedTuple):
-    """Rows of (shard, number of an event) that contradict something, and what to say of each."""
+    """A statement that returns rows of (shard, event) that contradict the log, and the message for each."""
 
     words: str
     sql: str
 
 
-#: Each gives the rows that are wrong. None looks into a body.
 _RULES = (
     _Rule(
         "the decision of event {} is not in the table of decisions",
-        """
-        SELECT e.shard, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
-        WHERE e.type IN ('decision', 'held_out') AND (x.shard IS NOT e.shard OR x.seq IS NOT e.seq)
-        """,
+        sql.DECISIONS_WITHOUT_ROW,
     ),
     _Rule(
         "the table of decisions has one of event {}, which is no such decision",
-        """
-        SELECT x.shard, x.seq FROM decisions x LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.seq
-        WHERE e.type IS NULL
-            OR (e.type <> 'erased' AND (e.type NOT IN ('decision', 'held_out') OR e.decision IS NOT x.id))
-        """,
+        sql.ROWS_WITHOUT_DECISION,
     ),
-    _Rule(  # but for feedback after a silence that was learnt, and for what was taken back later
+    _Rule(
         "the answer of event {} is not the one that the table of decisions has",
-        """
-        SELECT e.shard, e.seq FROM events e LEFT JOIN decisions x ON x.id = e.decision
-        WHERE (e.type IN ('feedback', 'expired', 'settled', 'recorded')
-                OR (e.type = 'taught' AND e.decision IS NOT NULL))
-            AND (x.feedback_seq IS NOT e.seq OR x.version IS NOT e.made)
-            AND NOT (e.type = 'feedback' AND e.made IS NULL AND x.late_hash IS NOT NULL)
-            AND NOT EXISTS (
-                SELECT 1 FROM events r INDEXED BY event_rewinds WHERE r.shard = e.shard AND r.seq > e.seq
-                    AND r.type IN ('retracted', 'rolled_back') AND r.type = 'retracted' AND r.decision = e.decision
-            )
-        """,
+        sql.FEEDBACK_WITHOUT_ROW,
     ),
     _Rule(
         "the table of decisions has an answer by event {}, which is none to it",
-        """
-        SELECT x.shard, x.feedback_seq FROM decisions x
-        LEFT JOIN events e ON e.shard = x.shard AND e.seq = x.feedback_seq
-        WHERE x.feedback_seq IS NOT NULL AND e.type IS NOT 'erased'
-            AND (e.type IS NULL OR e.decision IS NOT x.id
-                OR e.type NOT IN ('feedback', 'recorded', 'expired', 'settled', 'taught'))
-        """,
+        sql.ROWS_WITHOUT_FEEDBACK,
     ),
-    _Rule("it has the place {} and must have 0", "SELECT id, place FROM shards WHERE place <> 0"),
-    _Rule("its number {} is out of range", "SELECT id, id FROM shards WHERE id < 1 OR id > 1 << 20"),
-    _Rule("the log does not end with event {}, as its counts say", TORN),
+    _Rule("it has the place {} and must have 0", sql.SHARDS_OUT_OF_PLACE),
+    _Rule("its number {} is out of range", sql.SHARDS_OUT_OF_RANGE),
+    _Rule("the log does not end with event {}, as its counts say", sql.TORN_LOGS),
 )
 
 
-def check_file(reading: SQLiteFolderReader, found: Problems, alive: Callable[[], None]) -> bool:
+def check_file(file: SQLiteFolder, found: Problems, alive: Callable[[], None]) -> bool:
     """Check whether SQLite finds its own file whole: every page, every index, every reference.
 
     Parameters
     ----------
-    reading
+    file
         The database.
     found
         Where findings go.
     alive
         Called now and then.
     """
-    with _report_progress(reading.connection, alive):
+    with _report_progress(file.connection, alive):
         try:
-            checked = reading.connection.execute("PRAGMA integrity_check(100)")
+            checked = file.connection.execute("PRAGMA integrity_check(100)")
             problems = [str(text) for (text,) in checked if text != "ok"]
-            lost = reading.connection.execute("PRAGMA foreign_key_check").fetchall()
+            lost = file.connection.execute("PRAGMA foreign_key_check").fetchall()
         except ERRORS as error:
             problems, lost = [str(error)], []
     for problem in problems:
@@ -155,9 +128,9 @@ def check_file(reading: SQLiteFolderReader, found: Problems, alive: Callable[[],
     return not problems
 
 
-def check_schema(reading: SQLiteFolderReader, found: Problems) -> bool:
+def check_schema(file: SQLiteFolder, found: Problems) -> bool:
     """Check whether the tables are those of this smidgen."""
-    if (number := schema_number(reading.connection)) == NEWEST:
+    if (number := schema_number(file.connection)) == NEWEST:
         return True
     found.add("tables", FILE, f"the tables have the number {number} and {NEWEST} is the present one", RESTORE)
     return False
@@ -175,8 +148,8 @@ def check_tables(
     name
         What a shard is called.
     """
-    living = _report_progress(reading.connection, alive) if isinstance(reading, SQLiteFolderReader) else nullcontext()
-    with living:
+    file = reading.statements
+    with _report_progress(file.connection, alive) if isinstance(file, SQLiteFolder) else nullcontext():
         for rule in _RULES:
             alive()
             for shard, seq in reading.contradictions(rule.sql):

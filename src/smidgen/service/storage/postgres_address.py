@@ -11,7 +11,7 @@ from smidgen.errors import InvalidArgument
 #: How such an address begins.
 SCHEMES = ("postgresql://", "postgres://")
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-#: What libpq is told unless the URL says otherwise: a peer that is gone is found to be gone.
+#: Defaults of libpq's options: a lost peer is noticed.
 _DEFAULTS = {
     "application_name": "smidgen",
     "connect_timeout": "5",

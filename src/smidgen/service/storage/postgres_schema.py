@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL, and the way to them: migrations with their own record, made by one worker for all."""
+"""The tables in PostgreSQL: migrations, each committed with its own record, run by one worker for all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from smidgen.service.errors import DatabaseFailed
 from smidgen.service.storage.postgres_address import Address
 from smidgen.service.storage.postgres_connection import BoundStatement, Connection
 
-#: The number of the lock under which the tables are made, so that those who start at once do it once.
+#: The number of the advisory lock under which migrations run: workers that start at once run them once.
 _LOCK = 0x736D6964
 #: Schema by number.
 MIGRATIONS: dict[int, tuple[str, str]] = {
@@ -141,7 +141,7 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
     ),
 }
 NEWEST = max(MIGRATIONS)
-# A function that looks up a name may still not see what another has just made; a question does.
+# A query sees a table that another session has just created; a function that looks up names may not.
 _THERE = """
     SELECT EXISTS (
         SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -166,7 +166,7 @@ def schema_number(wire: Connection) -> int:
 
 
 def prepare(wire: Connection) -> None:
-    """Make the tables what this smidgen knows, under a lock; a newer one's, and who may only read, are refused."""
+    """Bring the tables up to date, under a lock; refuses tables of a newer version and roles that may only read."""
     if (number := schema_number(wire)) == NEWEST:
         wire.ask([_plain("DELETE FROM probe WHERE FALSE")])
         return
@@ -174,15 +174,15 @@ def prepare(wire: Connection) -> None:
     schema = wire.address.schema
     try:
         wire.ask([_plain("BEGIN"), _plain(f"SELECT pg_advisory_xact_lock({_LOCK}, hashtext('{schema}'))")])
-        number = schema_number(wire)  # others may have been quicker
+        number = schema_number(wire)  # another worker may have run them
         _refuse_newer(number, wire.address)
         if number == 0:
             _make_schema(wire)
         for version, (what, script) in MIGRATIONS.items():
             if version > number:
                 wire.ask([_plain(statement) for statement in script.split(";") if statement.strip()])
-                told: list[bytes | None] = [b"%d" % version, what.encode(), b"%f" % time.time()]
-                wire.ask([BoundStatement("INSERT INTO migrations VALUES ($1, $2, $3)", told, [0, 1, 0], plain=True)])
+                record: list[bytes | None] = [b"%d" % version, what.encode(), b"%f" % time.time()]
+                wire.ask([BoundStatement("INSERT INTO migrations VALUES ($1, $2, $3)", record, [0, 1, 0], plain=True)])
         wire.ask([_plain("COMMIT")])
     except psycopg.Error as error:
         wire.close()
@@ -193,7 +193,7 @@ def prepare(wire: Connection) -> None:
 
 
 def refuse_other(wire: Connection) -> None:
-    """Refuse tables that are not there, or not those of this smidgen; for readers, who make none."""
+    """Refuse missing tables, and tables of another version of smidgen; for readers, which create none."""
     number = schema_number(wire)
     _refuse_newer(number, wire.address)
     if number == 0:
@@ -205,7 +205,7 @@ def refuse_other(wire: Connection) -> None:
 
 
 def _make_schema(wire: Connection) -> None:
-    """Make the schema, and the record of what was done to it."""
+    """Create the schema and the table of migrations."""
     asked = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1)"
     ((there,),) = wire.ask([BoundStatement(asked, [wire.address.schema.encode()], [1], plain=True)])[0]
     if not there:

@@ -1,16 +1,16 @@
-"""The Store and Reading protocols.
+"""The protocols `Store` and `StoreReader`.
 
 A store keeps models, events, decisions, states and tokens. Events belong to a shard; ``seq`` and versions count per
-shard, and a model has one shard unless it is keyed and asks for more. Writing happens in a batch (`Store.begin`,
-`Store.commit`), every command of it under a savepoint of its own. Reading happens through a `Reading`, which sees what
-is committed, never waits for the writer, and may be used from any thread.
+shard. A model has one shard, or several if it is keyed and asks for them. A writer works in batches (`Store.begin`,
+`Store.commit`), and each command of a batch has its own savepoint. A `StoreReader` sees committed data, never waits for
+the writer, and may be used from any thread.
 
-`smidgen.testing.check_store` holds a store against this contract.
+`smidgen.testing.check_store` checks a store against this contract.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
@@ -31,8 +31,6 @@ from smidgen.service.storage.records import (
     WriteResult,
 )
 
-# The part of the store's door that is about bases (logs whose beginning is erased), and about models as a whole.
-
 
 class CheckpointReader(Protocol):
     """Reads retention checkpoints and lineage."""
@@ -42,13 +40,13 @@ class CheckpointReader(Protocol):
         ...
 
     def carried_decisions(self, shard: int) -> list[CarriedDecision]:
-        """The decisions under the base that are kept, in order."""
+        """The decisions that the base carries, in order."""
         ...
 
     def decisions_to_carry(self, shard: int, seq: int, now: float, after: int) -> list[int]:
-        """The decisions up to an event that later events are about, or that are open at a moment, in order.
+        """Decisions up to an event that later events are about, or that are open at a time, in order.
 
-        With ``after`` beyond ``seq``: only those that events after it are about.
+        With ``after`` greater than ``seq``: only decisions that events after ``after`` are about.
         """
         ...
 
@@ -57,11 +55,11 @@ class CheckpointReader(Protocol):
         ...
 
     def find_erased_decision(self, id: str) -> int | None:
-        """The shard of a decision that was erased since it lies under a base; None if none is known."""
+        """The shard of a decision that was erased with the rows under a base; None if there is none."""
         ...
 
     def lineage(self) -> list[Lineage]:
-        """Which models began with what others had learnt."""
+        """The models that began with the state of others."""
         ...
 
 
@@ -69,7 +67,7 @@ class ModelWriter(Protocol):
     """Writes retention checkpoints, lineage and names of models."""
 
     def revive(self, model: int) -> None:
-        """Note that an archived model decides again."""
+        """Restore an archived model."""
         ...
 
     def rename(self, model: int, name: str) -> None:
@@ -77,38 +75,35 @@ class ModelWriter(Protocol):
         ...
 
     def derive(self, shard: int, source: int, seq: int) -> None:
-        """Note that a model began with what another had learnt up to an event."""
+        """Note that a model began with the state of another after an event."""
         ...
 
     def stage(self, shard: int, states: Sequence[CheckpointState]) -> None:
-        """Write states of a base that is still to come; until it does, nobody sees them."""
+        """Write the states of a base that is written later; readers do not see them until then."""
         ...
 
     def unstage(self, shard: int) -> None:
-        """Drop the states of a base that did not come."""
+        """Delete staged states."""
         ...
 
     def write_checkpoint(self, shard: int, base: Checkpoint, carried: Sequence[CarriedDecision], at: float) -> int:
-        """Let a log begin after a base whose states are staged; the number of the event that says so.
+        """Let the log of a shard begin after a base whose states are staged; the number of its event.
 
-        What lies under the base is not seen any more, but for the decisions that are carried; `Store.tidy` erases it.
+        Rows under the base are no longer visible, except carried decisions; `Store.purge` erases them.
         """
         ...
 
     def drop_checkpoint_state(self, shard: int, key: str, at: float) -> None:
-        """Let a base hold nothing of a key, nor keep any of its decisions; an event tells of the base as it is then."""
+        """Delete the state of a key, and its decisions, from the base; an event has the digest of the new base."""
         ...
 
     def purge(self, limit: int) -> bool:
-        """Erase some of what lies under a base, about so many events; False if nothing is left."""
+        """Erase the rows of about ``limit`` events under a base; False if none are left."""
         ...
 
 
-# The part of the store's door that is about others who write to the same store: shards that are taken, and leases.
-
-
 class SharedWriting(Protocol):
-    """Locks and leases for stores with several writers; with one writer all of it is granted at once."""
+    """Locks and leases for stores with several writers; a store with one writer grants all at once."""
 
     @property
     def shared(self) -> bool:
@@ -116,52 +111,66 @@ class SharedWriting(Protocol):
         ...
 
     def acquire(self, *shards: int) -> None:
-        """Take shards for the open batch: nobody else writes to them until it ends, and their counts are fresh.
+        """Acquire shards for the open batch: nobody else writes to them until it ends, and their counts are fresh.
 
-        It waits for others only while the batch holds no shard. If it holds some and another is busy, `Taken` is
-        raised, and nothing is taken: so nobody ever waits in a ring. A shard that the batch holds, or has made, is
-        entered already. Whoever writes to a shard that was not entered enters it by that.
+        This waits for other writers only while the batch holds no shard. If it holds some and another is busy, `Taken`
+        is raised and nothing is acquired: so there is no deadlock. A shard that the batch holds or has created is
+        acquired already. A write to a shard acquires it.
         """
+        ...
+
+    def trust(self, owns: Callable[[int], bool]) -> None:
+        """Let batches rely on memory for shards that this worker owns, instead of locking them.
+
+        The commit compares the last events of these shards; it raises `smidgen.service.errors.Outdated`, and commits
+        nothing, if another worker has written to one of them. The next batch locks them. A batch of `try_begin` raises
+        `smidgen.service.errors.NeedsDatabase` where memory does not suffice.
+        """
+        ...
+
+    def trusts(self, shard: int) -> bool:
+        """True if what the writer knows of a shard is true, or is compared by the commit of the open batch."""
         ...
 
     def prefetch(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
-        """A hint: the open batch will be about these shards and about these decisions; their shards are entered.
+        """Acquire shards, and those of decisions, that the open batch is going to need.
 
-        A store far away fetches them together, in one round trip. Any text may be given. It waits, as `enter` does, for
-        what comes first, if the batch holds nothing yet, and never for what comes then.
+        A remote store fetches them in one round trip. Any text may be given as an id. As `acquire` does, this waits for
+        the shards of ``first`` if the batch holds nothing yet; it never waits for those of ``then``.
         """
         ...
 
-    def catalogue_number(self) -> int:
-        """A number that grows with every committed change of the rows of models and of tokens, by whomever.
+    def catalogue_number(self, *, now: bool = False) -> int:
+        """A number that grows with every committed change of the rows of models and tokens, by any writer.
 
-        Any thread may ask. Within a batch it is the number as of the last `enter` (no round trip of its own), and
-        exact for the shards that are entered. Where there is one writer, who knows what it changed, it stays the same.
+        Any thread may ask. Within a batch it is the number as of the last `acquire` (no round trip of its own), and
+        exact for the acquired shards; with ``now`` it is read again if the batch relies on memory. In a store with one
+        writer, which knows its changes, it is constant.
         """
         ...
 
     def event_types(self, shard: int, after: int) -> set[str]:
-        """The types of the events of a shard after one, each once: what others wrote, for one who wrote that one."""
+        """The types of the events of a shard after one, each once."""
         ...
 
     def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
-        """Own shards, or go on owning them, for so long; those that somebody else owns are left out.
+        """Acquire or renew leases; returns the epochs of those granted, without shards that another worker owns.
 
-        The numbers are the epochs: one grows each time the owner changes, and lasts at once, whatever batch is open.
-        Any thread may ask.
+        An epoch grows each time the owner changes. A lease is durable at once, whatever batch is open. Any thread may
+        ask.
         """
         ...
 
     def leases(self) -> list[LeaseRow]:
-        """Read all leases, by shard, those that have run out too; from any thread."""
+        """All leases by shard, expired ones too; from any thread."""
         ...
 
     def release_leases(self, owner: str, *shards: int) -> None:
-        """Own shards no more, so that another need not wait; nothing of those that somebody else owns."""
+        """Release leases, so that other workers need not wait; leases of others stay."""
         ...
 
 
-#: What can be asked of the decisions of a shard; each gives rows.
+#: Named questions about a shard; each returns rows.
 Question = Literal[
     "learnt_blocks",
     "made_blocks",
@@ -188,7 +197,7 @@ class LogReader(Protocol):
     """Reads the parts of a log that a replay needs."""
 
     def checkpoint(self, shard: int) -> Checkpoint | None:
-        """Where the log of a shard begins, if not with its first event: what lies under it is not seen any more."""
+        """The retention checkpoint of a shard; None if its log begins with its first event."""
         ...
 
     def checkpoint_state(self, shard: int, key: str | None) -> CheckpointState | None:
@@ -203,7 +212,7 @@ class LogReader(Protocol):
         ...
 
     def undo_events(self, shard: int) -> list[Event]:
-        """The events that take back what earlier ones did, in order (`smidgen.service.log.events.REWINDS`)."""
+        """Retractions and rollbacks, in order (`smidgen.service.log.events.REWINDS`)."""
         ...
 
     def events_of_key(self, shard: int, key: str) -> Iterator[Event]:
@@ -254,12 +263,12 @@ class LogReader(Protocol):
         ``lately_all(limit)``, ``ended_all(now, limit)``
             The same with those of the policy of a holdout.
         ``answers(limit)``
-            The same of the latest decisions from which something was learnt, by falling version; not of those that
-            were made beside others.
+            The same of the latest decisions with learned feedback, by falling version; without decisions of shadows and
+            challengers.
         ``pairs(after, limit)``
-            The decisions that were made beside others after an event, in order: seq, agreed, target, chance; and of
+            The decisions of a shadow or challenger after an event, in order: seq, agreed, target, chance; and of
             what was shown: shard, seq, the end of the window, shown, forwarded, agreed, the event that answered it, the
-            measure, the unit.
+            measure, the unit; and the share of mixed pages, if it was mixed into what was shown.
         ``answered_at(version)``
             One row: when the latest answer up to a version was learned, in seconds since 1970; none if there is none.
         ``settings(limit)``
@@ -268,13 +277,14 @@ class LogReader(Protocol):
             One row: of the latest decisions that could agree with what was shown, how many there are and how many do.
         ``open(now, limit)``
             One row: of the latest decisions, how many are shown and how many are still to be shown, without an answer
-            and with a window that is not over. What a filter dropped, and what was made beside another, is neither.
+            and with a window that is not over. Dropped decisions of filters, and decisions
+            of shadows and challengers, are neither.
         """
         ...
 
 
 class LearnerStore(LogReader, Protocol):
-    """A log to replay, and a place for snapshots of learners."""
+    """Reads the log for replays, and keeps snapshots of learners."""
 
     @property
     def shared(self) -> bool:
@@ -282,7 +292,7 @@ class LearnerStore(LogReader, Protocol):
         ...
 
     def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
-        """Keep what a learner has become after an event (`Store.publish`)."""
+        """Keep the state of a learner after an event (`Store.publish`)."""
         ...
 
 
@@ -290,11 +300,11 @@ class StoreReader(LogReader, CheckpointReader, Protocol):
     """Reads committed data, from any thread."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """All that this thread asks within the block is answered as of one moment, whatever is committed meanwhile."""
+        """Answer all queries of this thread within the block as of one moment."""
         ...
 
     def models(self) -> list[ModelRow]:
-        """The models in the order of their making."""
+        """The models in the order of their creation."""
         ...
 
     def counts(self, shard: int) -> Counts | None:
@@ -306,15 +316,15 @@ class StoreReader(LogReader, CheckpointReader, Protocol):
         ...
 
     def find_request(self, shard: int, request: str, *others: int) -> DecisionRow | None:
-        """The decision that the app asked for under this id of its own, in a shard or in others."""
+        """The decision with this request id of the app, in a shard or in others."""
         ...
 
     def follower_decisions(self, decision: str) -> list[DecisionRow]:
-        """The decisions that other models made beside this one, by shard; any text may be asked for."""
+        """The decisions of shadows and challengers for the same request, by shard; any text may be asked for."""
         ...
 
     def find_call(self, shard: int, id: str) -> CallRow | None:
-        """The call that the app made under this id of its own, if it made an event about no decision."""
+        """The call with this id of the app, if it wrote an event about no decision."""
         ...
 
     def event(self, shard: int, seq: int) -> Event | None:
@@ -322,11 +332,11 @@ class StoreReader(LogReader, CheckpointReader, Protocol):
         ...
 
     def events(self, shard: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
-        """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
+        """The next events after one: at most ``limit``, and no more once their bodies reach ``most`` bytes."""
         ...
 
     def due_decisions(self, now: float, limit: int = 1000) -> list[DecisionRow]:
-        """The decisions of all shards whose windows are over and whose silence is still to be learnt.
+        """The decisions of all shards that expired and are still to be learned from.
 
         In the order of (expires_at, shard, seq).
         """
@@ -337,7 +347,7 @@ class StoreReader(LogReader, CheckpointReader, Protocol):
         ...
 
     def tokens(self) -> list[TokenRow]:
-        """All tokens, in the order of their making."""
+        """All tokens, in the order of their creation."""
         ...
 
     def token(self, hash: bytes) -> TokenRow | None:
@@ -349,17 +359,17 @@ class StoreReader(LogReader, CheckpointReader, Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close the connections."""
         ...
 
 
 class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
-    """One who writes. What it reads includes what it has written in the open batch.
+    """A writer. What it reads includes what it has written in the open batch.
 
     Attributes
     ----------
     author
-        The id of the token by whose call events are being written, or None: events that operators cause
+        The id of the token whose call causes the events, or None. Events that operators cause
         (`smidgen.service.log.events.SIGNED`) keep it as the field ``token_id`` of their bodies.
     """
 
@@ -375,11 +385,11 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def try_begin(self) -> bool:
-        """Open a batch if nobody has to be waited for, now or while it is written; else False."""
+        """Open a batch if that, and its writes, wait for nobody; else False."""
         ...
 
     def commit(self) -> None:
-        """Make the batch last; returns when it does."""
+        """Commit the batch; returns when it is durable."""
         ...
 
     def rollback(self) -> None:
@@ -391,11 +401,11 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def release(self) -> None:
-        """The command is done; it lasts if the batch does."""
+        """End the command."""
         ...
 
     def rollback_to_savepoint(self) -> None:
-        """Undo the command, and nothing else of the batch."""
+        """Undo the command and nothing else of the batch."""
         ...
 
     def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
@@ -406,11 +416,11 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def archive(self, model: int, at: float) -> None:
-        """Note that a model decides no more."""
+        """Archive a model."""
         ...
 
     def amend(self, model: int, resolved: dict[str, Any]) -> None:
-        """Put other settings in force; the event is appended by the caller."""
+        """Change settings; the event is appended by the caller."""
         ...
 
     def append(
@@ -437,11 +447,11 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def write_feedback(self, shard: int, rows: Sequence[NewFeedback]) -> list[WriteResult]:
-        """Write feedback, in order, where it is the first to its decision, and say what became of each."""
+        """Write feedback, in order, where it is the first of its decision; the result of each."""
         ...
 
     def write_expiries(self, shard: int, rows: Sequence[NewExpiry]) -> list[WriteResult]:
-        """Write that windows closed without feedback, or what reports come to, where that is still to be learnt.
+        """Write that windows closed without feedback, or the reward of reports, where a decision is to be learned from.
 
         The verdict of one that is not due is ``"duplicate"``, of one that was refused ``"late"``.
         """
@@ -452,30 +462,30 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def withdraw_reports(self, shard: int, decision: str, at: float, key: str | None) -> WriteResult:
-        """Drop what was reported on an open decision; ``"unknown"`` if nothing was. It makes no version."""
+        """Drop the reports on an open decision; ``"unknown"`` if there are none. This makes no version."""
         ...
 
     def write_follower_update(self, shard: int, row: NewFeedback) -> WriteResult:
-        """Write that a decision beside another was taught what came of that one, if it is open; this closes it.
+        """Write that a shadow learned from the feedback of what was shown; this closes the decision of the shadow.
 
-        The verdict is ``"duplicate"`` if it is closed, ``"unknown"`` if there is no such decision beside another.
+        The status is ``"duplicate"`` if it is closed, ``"unknown"`` if there is no such decision of a shadow.
         """
         ...
 
     def cancel_expiries(self, shard: int) -> None:
-        """Let the silence of the open decisions of a shard mean nothing any more."""
+        """Cancel what the open decisions of a shard would learn when they expire."""
         ...
 
     def mark_shown(self, shard: int, decision: str, at: float, key: str | None) -> bool | None:
-        """Let a decision count; False if it does already, None if its window is over or it is not of this shard."""
+        """Mark a decision as shown; False if it is already, None if its window is over or it is not of this shard."""
         ...
 
     def write_retraction(self, shard: int, decision: str, at: float, key: str | None) -> WriteResult:
-        """Take back what was learnt of a decision, which is open again; ``"unknown"`` if nothing was."""
+        """Retract what was learned of a decision, which is open again; ``"unknown"`` if nothing was."""
         ...
 
     def write_rollback(self, shard: int, version: int, at: float) -> WriteResult:
-        """Go back to what was learnt at a version: the answers after it stay in the log, closed, and are not measured.
+        """Roll back to a version; later feedback stays in the log, closed, and is not measured.
 
         The verdict is ``"unknown"`` if there is no such version.
         """
@@ -489,22 +499,21 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
     ) -> tuple[int, WriteResult]:
-        """Erase the events of a key: what they say, its decisions, its state. How many, and the version that it makes.
+        """Erase the events of a key, its decisions and its state; the number of events, and the result.
 
-        ``places`` are how many places of names and of numbers are taken, where keys share them: its event says so, so
-        that nobody else gets the places of names that are gone. ``rewrites`` are events of others, by number, that
-        say something else from now on, and what; the states of their keys go. The event that ends it has the digest of
-        each.
+        ``places`` are the numbers of places of names and of numbers in use, where keys share them; the event keeps
+        them, so that the places of erased names are not used again. ``rewrites`` are new bodies of events of other
+        keys, by number; the states of their keys are deleted. The last event has the digest of each.
 
-        Numbers keep no gap: an erased event keeps its number, the digest of its content, and so the chain. After the
-        commit nothing of the content is left in the store's files (`Store.cleanse`).
+        Numbers keep no gap: an erased event keeps its number and the digest of its content, and so the chain. After
+        `vacuum` the content is not in the store's files any more.
         """
         ...
 
     def vacuum(self) -> bool:
-        """Between batches: let nothing that was erased stay in the files; False if somebody's reading is in the way.
+        """Between batches: remove erased data from the files; False if a reader is in the way.
 
-        A file that is large is not written anew here: see `fragmented`.
+        A large file is not rewritten here: see `is_fragmented`.
         """
         ...
 
@@ -514,18 +523,18 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def compact(self) -> None:
-        """Between batches: write a file anew that is fragmented; nobody can write meanwhile."""
+        """Between batches: rewrite a fragmented file; nobody can write meanwhile."""
         ...
 
     def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
-        """Keep what a learner has become after an event. A key's state joins the open batch.
+        """Keep the state of a learner after an event. The state of a key joins the open batch.
 
-        With the epoch of a lease: False if somebody else owns the shard since, and nothing is kept.
+        With the epoch of a lease: False, and nothing is kept, if another worker owns the shard since.
         """
         ...
 
     def drop_states(self, shard: int, before: int) -> None:
-        """Between batches: keep no state of the shard itself from before an event; what keys became is kept."""
+        """Between batches: delete the states of the shard itself from before an event; states of keys stay."""
         ...
 
     def add_token(self, token: TokenRow) -> None:
@@ -533,7 +542,7 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def revoke_token(self, id: str, at: float) -> bool:
-        """End a token; False if there is no valid one of this id."""
+        """Revoke a token; False if there is no valid one of this id."""
         ...
 
     def use_token(self, id: str, at: float) -> None:
@@ -541,7 +550,7 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         ...
 
     def probe(self) -> None:
-        """Write something that means nothing: whether the batch lasts says whether anything would."""
+        """Write data without meaning: the commit shows whether the store accepts writes."""
         ...
 
     def reader(self) -> StoreReader:

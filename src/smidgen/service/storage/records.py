@@ -25,7 +25,7 @@ class ModelRow(NamedTuple):
     body
         The body of creation, in one spelling.
     resolved
-        What was left open in it and settled then: the learner, the version of its settings, ….
+        The settings that the body leaves open, as resolved at creation: the learner, the version of its settings, ….
     created_at, archived_at
         Seconds since 1970.
     """
@@ -82,7 +82,7 @@ class NewDecision(NamedTuple):
     Attributes
     ----------
     decision
-        Its id, 24 hexadecimal digits.
+        Its id, 24 hexadecimal digits, or 28 where several workers write.
     at, expires_at
         When it was made and when its window ends.
     key, number
@@ -90,15 +90,15 @@ class NewDecision(NamedTuple):
     request, request_hash
         The app's own id of the request, if it had one, and the digest of the request.
     explored, forwarded
-        What the curves need.
+        Figures for the learning curves.
     body
         The event's body.
     waits
-        Whether something is learnt when its window closes without feedback.
+        Whether the model learns from it when its window closes without feedback.
     shown
         Whether it counts already; one that does not counts once `Store.shown` says so, or feedback comes.
     beside
-        The decision that was shown in the place of this one, if another model made that.
+        The decision that was shown instead of this one, if this one is of a shadow or challenger.
     agreed
         Whether it is what was shown all the same.
     target, chance
@@ -107,7 +107,8 @@ class NewDecision(NamedTuple):
         Whom it is for, if the request says so.
     holdout, share
         Of a model with a holdout: whether the holdout's policy answered, and the share of the holdout then. None of
-        decisions that do not count in a comparison with the holdout.
+        decisions that do not count in a comparison with the holdout. Of a challenger's decision whose ranking was mixed
+        into the one shown: the share of such pages.
     """
 
     decision: str
@@ -145,7 +146,7 @@ class NewFeedback(NamedTuple):
     hash
         The digest of the feedback, by which the same one is known again.
     measure, position
-        What the curves need.
+        Figures for the learning curves.
     body
         The event's body.
     open_until
@@ -174,7 +175,7 @@ class NewExpiry(NamedTuple):
     decision, at, key
         The decision, when it was noticed, and whose learner learns from it.
     measure, position
-        What the curves need.
+        Figures for the learning curves.
     body
         The event's body.
     refused
@@ -258,13 +259,13 @@ class DecisionRow(NamedTuple):
     feedback_seq, feedback_hash
         The event of its feedback, and the digest of it.
     version
-        The version that its feedback, or its silence, made, if it was learnt.
+        The version that its feedback, or its expiry, made, if it was learned.
     measure, position
-        As it was told.
+        As in the feedback.
     waits, shown
-        Whether something is learnt when its window closes without feedback; whether it counts.
+        Whether the model learns from it when its window closes without feedback; whether it was shown.
     late_hash
-        The digest of feedback that came after its silence, or what was reported, was learnt.
+        The digest of feedback that came after its expiry, or its reports, had been learned.
     beside, agreed, holdout
         As it was asked for.
     reported
@@ -307,7 +308,7 @@ class DecisionRow(NamedTuple):
 
     @property
     def answered(self) -> bool:
-        """True if feedback on it came, in time, late, or after its silence; one beside another has none of its own."""
+        """True if it has feedback, in time, late, or after its expiry; the decision of a shadow has none of its own."""
         heard = self.feedback_hash is not None or self.late_hash is not None or self.reported
         return heard and self.beside is None
 
@@ -318,7 +319,7 @@ class DecisionRow(NamedTuple):
 
     @property
     def is_due(self) -> bool:
-        """True if its silence, or what was reported, is learnt once its window is over."""
+        """True if its expiry, or its reports, are to be learned once its window is over."""
         return (self.waits or self.reported) and self.shown and self.feedback_seq is None
 
 
@@ -383,7 +384,7 @@ class GroupRow(NamedTuple):
     ----------
     seq, unit, holdout, share
         As they were written (`NewDecision`).
-    expires_at, shown, feedback_seq, feedback_hash, measure, version
+    expires_at, shown, feedback_seq, feedback_hash, measure, version, reports
         Of the decision that was shown: a challenger's, where that one answered.
     """
 
@@ -397,6 +398,7 @@ class GroupRow(NamedTuple):
     feedback_hash: bytes | None
     measure: float | None
     version: int | None = None
+    reports: bytes | None = None
 
 
 class State(NamedTuple):

@@ -1,15 +1,8 @@
-"""Files next to the database: snapshots of learners and heads of the hash chains.
-
-Log heads, kept next to the database: they show if the end of a log is missing.
+"""Checkpoint files next to the database: snapshots of learners, and log heads.
 
 After every commit the heads that moved are written, without a sync of their own. So a head that is behind its log is
-normal (the machine stopped in between). A head that is ahead of its log, or on another chain, means that acknowledged
-events are gone: the database or its ``-wal`` file was lost, or an older copy was put back. Then the service does not
-start.
-
-Checkpoint files next to the database that know what it must hold: log heads, and the marks of snapshots.
-
-A checkpoint file that names an event which the log does not have shows that acknowledged events are lost. Then the
+normal (the machine stopped in between). A head or a snapshot that names an event which the log does not have means that
+acknowledged events are lost: the database or its ``-wal`` file was lost, or an older copy was put back. Then the
 service does not start: it would overwrite the checkpoint files and hide the loss.
 """
 
@@ -31,8 +24,6 @@ from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.records import State
 from smidgen.service.storage.sqlite_schema import FILE
 
-# Snapshots: a model's learner as a file, so that recovery need not replay the whole log. Never needed for truth.
-
 KEPT = 3
 #: How many bytes of an event's chain are the mark of a snapshot.
 MARK = 8
@@ -40,14 +31,14 @@ MARK = 8
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A file and the last event that it has learnt.
+    """A snapshot of a learner, and the last event that it contains. Recovery without it replays more of the log.
 
     Attributes
     ----------
     path
         The file.
     seq
-        The last event of the log that went into it.
+        The last event of the log that it contains.
     mark
         The mark of that event, which tells this log from another with as many events: an older copy of the database
         that was put back and went on differently.
@@ -105,17 +96,17 @@ class Snapshots:
                 yield Snapshot(path, int(seq), mark)
 
 
-def _replace(path: Path, aside: Path, content: bytes) -> None:
+def _replace(path: Path, temporary: Path, content: bytes) -> None:
     """Replace a file atomically. A temporary file left by a crash is overwritten next time."""
     try:
-        with data_dir.create(aside) as file:
+        with data_dir.create(temporary) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         crash_point("snapshot-aside")
-        aside.replace(path)
+        temporary.replace(path)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     crash_point("snapshot-renamed")
     data_dir.sync_folder(path.parent)
@@ -158,7 +149,7 @@ class Heads:
         self._handle: int | None = None
 
     def write(self, heads: Mapping[int, Head]) -> None:
-        """Write these heads; one that cannot be written stays behind, which is normal."""
+        """Write these heads; one that cannot be written stays behind its log, which is normal."""
         with suppress(OSError, struct.error):
             if self._handle is None:
                 self._handle = data_dir.open_file(self.path, os.O_WRONLY | os.O_CREAT)
@@ -169,7 +160,7 @@ class Heads:
                 os.pwrite(self._handle, record + _checksum(shard, record), shard * _SIZE)
 
     def read(self) -> dict[int, Head]:
-        """The heads that can be read; a record that was torn says nothing."""
+        """The heads that can be read, without torn records."""
         content, found = self._content(), {}
         for shard in range(1, len(content) // _SIZE):
             record = content[shard * _SIZE : shard * _SIZE + _RECORD.size]
@@ -191,7 +182,7 @@ class Heads:
             return b""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -211,10 +202,10 @@ class LostTail(NamedTuple):
     ----------
     shard, seq
         The event.
-    another
-        Whether there is one of this number, which is not the same.
+    is_replaced
+        Whether the log has another event of this number.
     witness
-        The file that has seen it.
+        The checkpoint file that names it.
     """
 
     shard: int
@@ -247,7 +238,7 @@ class TailCheck:
             ) from error
 
     def refuse_alone(self) -> None:
-        """Refuse witnesses without a database: it was there once."""
+        """Refuse checkpoint files without a database."""
         if (self._folder / FILE).exists():
             return
         left = [NAME] if _is_nonempty(self._folder / NAME) else []
@@ -261,14 +252,14 @@ class TailCheck:
             )
 
     def find_lost(self, chain: Callable[[int, int], bytes | None], first: Callable[[int], int]) -> Iterator[LostTail]:
-        """Find events that the files have seen and the log does not have.
+        """Find events that the files name and the log does not have.
 
         Parameters
         ----------
         chain
             The chain of a shard at an event; None if there is no such event.
         first
-            The first event of a shard whose chain is known: what lies under a base is erased, and nobody misses it.
+            The first event of a shard whose chain is known: events under a base are erased.
         """
         for shard, head in self.heads.items():
             if head.seq >= first(shard) and (found := chain(shard, head.seq)) != head.chain:
@@ -286,14 +277,14 @@ class TailCheck:
         first: Callable[[int], int],
         name: Callable[[int], str],
     ) -> None:
-        """Refuse a log that lacks what they have seen.
+        """Refuse a log that lacks events which the files name.
 
         Parameters
         ----------
         chain, first
             As in `lost`.
         name
-            What a shard is called.
+            Names a shard for people.
         """
         for lost in self.find_lost(chain, first):
             raise StorageFailed(
@@ -309,7 +300,7 @@ def _is_nonempty(path: Path) -> bool:
 
 
 def _marked_snapshots(folder: Path) -> Iterator[tuple[int, Snapshot]]:
-    """The snapshots of a folder that say of which event they are, with their shards."""
+    """The snapshots of a folder that name their event, with their shards."""
     snapshots = Snapshots(folder)
     for shard in snapshots.shards():
         for snapshot in snapshots.of(shard):

@@ -1,11 +1,9 @@
-"""The SQLite store: connection, write buffer, readers.
+"""The SQLite store: connections, the write buffer, and the store.
 
-The rows that a batch writes most, kept until somebody asks, and then written many at a time.
-
-An event, the row of a decision, and the answer in it are the same three statements, over and over. They wait here, and
-so does the savepoint of a command: one that is undone, or that is done before anything else is asked, needs none. What
-is asked meanwhile is answered as if all had been written: everything goes first, but for a decision by its id, if
-nothing of that decision waits.
+An event, the row of a decision and the feedback in it are the same three statements again and again. The write buffer
+defers them, and runs each for many rows at a time. It defers the savepoint of a command too: a command that is undone,
+or finished, before anything else is asked needs none. A query sees what was deferred: everything is written first,
+except before the query of a decision by its id, if nothing of that decision is deferred.
 """
 
 from __future__ import annotations
@@ -23,13 +21,13 @@ from typing import Any
 import msgspec
 
 from smidgen.service.errors import StorageFailed
-from smidgen.service.storage import data_dir, snapshots
+from smidgen.service.storage import data_dir, snapshots, sql, sql_writes
 from smidgen.service.storage.crash_points import crash_point
+from smidgen.service.storage.deferred_rows import DeferredRows
 from smidgen.service.storage.protocol import StoreReader
-from smidgen.service.storage.records import DecisionRow, LeaseRow, State, WriteResult
+from smidgen.service.storage.reader import PublishedStates, SqlStoreReader
+from smidgen.service.storage.records import LeaseRow, State, WriteResult
 from smidgen.service.storage.snapshots import Snapshots, TailCheck
-from smidgen.service.storage.sql import DECISION_BY_ID, NEXT_DUE, TORN, SqlStoreReader, Statements, WriteStatements
-from smidgen.service.storage.sql_writes import CLOSE, COUNTS, DECISION, EVENT, KEY_STATE, SqlStoreWriter
 from smidgen.service.storage.sqlite_schema import (
     ERRORS,
     FRAGMENTED,
@@ -40,49 +38,13 @@ from smidgen.service.storage.sqlite_schema import (
     storage_error,
     translate_errors,
 )
-
-# A store with one writer: nobody to wait for, nothing to be fenced off from.
-
-
-class SingleWriter:
-    """Implements `smidgen.service.storage.protocol.SharedWriting` for a single writer."""
-
-    @property
-    def shared(self) -> bool:
-        """Nobody else writes to it."""
-        return False
-
-    def acquire(self, *shards: int) -> None:
-        """All shards are the writer's."""
-
-    def prefetch(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
-        """Do nothing: local rows need not be fetched."""
-
-    def catalogue_number(self) -> int:
-        """The one writer knows what it changed."""
-        return 0
-
-    def event_types(self, shard: int, after: int) -> set[str]:
-        """Nobody else wrote anything."""
-        return set()
-
-    def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
-        """Whoever asks is the one writer."""
-        return dict.fromkeys(shards, 1)
-
-    def leases(self) -> list[LeaseRow]:
-        """There is nobody to tell of."""
-        return []
-
-    def release_leases(self, owner: str, *shards: int) -> None:
-        """There is nobody to leave them to."""
+from smidgen.service.storage.store import SqlStore
+from smidgen.service.storage.transitions import LiveCounts
+from smidgen.service.storage.writer import SqlStoreWriter
 
 
-# One connection to SQLite that any thread may ask; what the disk refuses is told as a refusal of ours.
-
-
-class SQLiteConnection(Statements):
-    """One connection; a lock lets any thread ask.
+class SQLiteConnection:
+    """A connection that any thread may use, one at a time. Refusals of the disk are raised as `StorageFailed`.
 
     Parameters
     ----------
@@ -105,7 +67,7 @@ class SQLiteConnection(Statements):
             raise
 
     def each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
-        """The rows one by one, read some at a time."""
+        """The rows one by one; ``size`` of them are fetched at a time."""
         try:
             with self._lock:
                 cursor = self.connection.execute(sql, values)
@@ -122,7 +84,7 @@ class SQLiteConnection(Statements):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Answer all questions within the block as of one moment; an open batch, or another block, is one already."""
+        """Answer all queries within the block as of one moment; an open batch, or another block, is one already."""
         with self._lock:
             if self.connection.in_transaction:
                 yield
@@ -133,89 +95,83 @@ class SQLiteConnection(Statements):
             finally:
                 self.rows("COMMIT")
 
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes, without the write-ahead log and the files of snapshots."""
+        ((size,),) = self.rows(sql.SQLITE_BYTES)
+        return int(size)
+
     def close(self) -> None:
         """Close the connection."""
         with self._lock:
             self.connection.close()
 
 
-#: In the order in which they are written, with the place of the decision's id among their values.
-_DEFERRED = {EVENT: None, DECISION: 0, CLOSE: -1}
-#: Places among the values of `DECISION`.
+#: Indexes among the values of `INSERT_DECISION`.
 _EXPIRES_AT, _WAITS, _SHOWN = 4, 9, 10
-#: How many rows may wait, and how many of them one statement writes.
+#: How many rows are deferred at most, and how many of them one statement writes.
 MOST, TOGETHER = 2048, 50
-_TOGETHER = {sql: sql + f", {sql[sql.rindex('(') :]}" * (TOGETHER - 1) for sql in (EVENT, DECISION)}
+_TOGETHER = {
+    insert: insert + f", {insert[insert.rindex('(') :]}" * (TOGETHER - 1)
+    for insert in (sql_writes.INSERT_EVENT, sql_writes.INSERT_DECISION)
+}
 
 
-class SQLiteWriteBuffer(SQLiteConnection, WriteStatements):
-    """The writer's connection, with the commonest of its statements deferred.
+class SQLiteWriteBuffer(SQLiteConnection):
+    """The writer's connection, which defers its most frequent statements.
 
     Parameters
     ----------
     connection
         The connection.
-
-    Attributes
-    ----------
-    none_due_before
-        No window of a waiting decision ends before this time.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
-        self._waiting: dict[str, list[Any]] = {sql: [] for sql in _DEFERRED}
-        self._ids: set[bytes] = set()  # decisions of which something waits
-        self._marks: tuple[int, ...] | None = None  # how much waited when the command began
+        self._deferred = DeferredRows()
         self._saved = False  # whether the command has its savepoint
-        self.none_due_before = -math.inf
+        self._none_due_before = -math.inf  # no decision that is to be learned from expires before this time
 
     def begin_command(self) -> None:
-        """A command begins."""
-        events, decisions, closings = self._waiting.values()
-        self._marks, self._saved = (len(events), len(decisions), len(closings)), False
+        """Begin a command."""
+        self._deferred.savepoint()
+        self._saved = False
 
     def end_command(self) -> None:
-        """The command is done."""
+        """End the command."""
         if self._saved:
             self.run_now("RELEASE command")
-        self._marks, self._saved = None, False
+        self._deferred.release()
+        self._saved = False
 
     def undo_command(self) -> None:
-        """The command is undone."""
-        for rows, mark in zip(self._waiting.values(), self._marks or (0,) * len(_DEFERRED), strict=True):
-            del rows[mark:]
+        """Undo the command."""
+        self._deferred.rollback_to_savepoint()
         if self._saved:
             self.run_now("ROLLBACK TO command")
             self.run_now("RELEASE command")
-        self._marks, self._saved = None, False
-        self.none_due_before = -math.inf
+        self._saved = False
+        self._none_due_before = -math.inf
 
     def discard(self) -> None:
-        """The batch is undone: nothing waits any more."""
-        for rows in self._waiting.values():
-            rows.clear()
-        self._ids.clear()
-        self._marks, self._saved = None, False
-        self.none_due_before = -math.inf
+        """Undo the batch: drop all deferred rows."""
+        self._deferred.clear()
+        self._saved = False
+        self._none_due_before = -math.inf
 
     def flush(self) -> None:
-        """Write what waits."""
-        if not any(self._waiting.values()):
+        """Write the deferred rows."""
+        if not self._deferred:
             return
-        if self._marks is not None and not self._saved:
-            for (sql, rows), mark in zip(self._waiting.items(), self._marks, strict=True):
-                self._write(sql, rows[:mark])
-                del rows[:mark]
+        if self._deferred.in_command and not self._saved:
+            for statement, rows in self._deferred.take_before_command():
+                self._write(statement, rows)
             self._save()
-        for sql, rows in self._waiting.items():
-            self._write(sql, rows)
-            rows.clear()
-        self._ids.clear()
+        for statement, rows in self._deferred.take():
+            self._write(statement, rows)
 
     def _save(self) -> None:
         self.run_now("SAVEPOINT command")
-        self._marks, self._saved = (0,) * len(_DEFERRED), True
+        self._saved = True
 
     def _write(self, sql: str, rows: Sequence[Any]) -> None:
         if not rows:
@@ -228,11 +184,11 @@ class SQLiteWriteBuffer(SQLiteConnection, WriteStatements):
                 written += TOGETHER
             if written < len(rows):
                 changed += self.connection.executemany(sql, rows[written:]).rowcount
-        if changed != len(rows):  # an answer to a decision that has one: nothing of the batch may last
+        if changed != len(rows):  # feedback of a decision that has some: nothing of the batch may last
             raise RuntimeError(f"{len(rows) - changed} of {len(rows)} rows do not fit what the store holds")
 
     def run_now(self, sql: str, values: Any = ()) -> None:
-        """Run a statement now, before those that wait."""
+        """Run a statement now, before the deferred ones."""
         try:
             self.connection.execute(sql, values)
         except ERRORS as error:
@@ -240,19 +196,15 @@ class SQLiteWriteBuffer(SQLiteConnection, WriteStatements):
                 raise storage_error(error) from error
             raise
 
-    def run(self, sql: str, values: Any = ()) -> None:
-        """Run a statement, or let it wait."""
-        rows = self._waiting.get(sql)
-        if sql is DECISION and values[_WAITS] and values[_SHOWN]:
-            self.none_due_before = min(self.none_due_before, values[_EXPIRES_AT])
-        if rows is None:
-            self._flush_before(sql)
-            self.run_now(sql, values)
-            return
-        rows.append(values)
-        if (place := _DEFERRED[sql]) is not None:
-            self._ids.add(values[place])
-        if len(rows) >= MOST:
+    def run(self, statement: str, values: Any = ()) -> None:
+        """Run a statement, or defer it."""
+        if statement is sql_writes.INSERT_DECISION and values[_WAITS] and values[_SHOWN]:
+            self._none_due_before = min(self._none_due_before, values[_EXPIRES_AT])
+        count = self._deferred.add(statement, values)
+        if count is None:
+            self._flush_before(statement)
+            self.run_now(statement, values)
+        elif count >= MOST:
             self.flush()
 
     def run_many(self, sql: str, values: Sequence[Any]) -> None:
@@ -267,104 +219,62 @@ class SQLiteWriteBuffer(SQLiteConnection, WriteStatements):
         return super().rows(sql, values)
 
     def _flush_before(self, sql: str) -> None:
-        """Before a statement that changes something: what waits comes first, and a command has its savepoint."""
+        """Before another statement that writes: write the deferred rows, and set the savepoint of the command."""
         if "UPDATE decisions" in sql or "INTO decisions" in sql:
-            self.none_due_before = -math.inf  # the statement may open a decision again
+            self._none_due_before = -math.inf  # the statement may reopen a decision
         self.flush()
-        if self._marks is not None and not self._saved:
+        if self._deferred.in_command and not self._saved:
             self._save()
 
-    def rows(self, sql: str, values: Any = ()) -> list[Any]:
-        """All rows; what waits is written first if the answer may depend on it."""
-        if sql is not DECISION_BY_ID or values[0] in self._ids:
+    def rows(self, query: str, values: Any = ()) -> list[Any]:
+        """All rows; the deferred rows are written first if the answer may depend on them."""
+        if query is sql.DUE_DECISIONS and values[0] <= self._none_due_before:
+            return []
+        if query is not sql.DECISION_BY_ID or values[0] in self._deferred.ids:
             self.flush()
-        return super().rows(sql, values)
+        rows = super().rows(query, values)
+        if query is sql.DUE_DECISIONS and not rows:
+            ((first,),) = super().rows(sql.NEXT_DUE)
+            self._none_due_before = math.inf if first is None else first
+        return rows
 
     def each(self, sql: str, values: Any, size: int) -> Iterator[Any]:
-        """The rows one by one; what waits is written first."""
+        """The rows one by one; the deferred rows are written first."""
         self.flush()
         return super().each(sql, values, size)
 
 
-# Reading from SQLite: one connection for the writer, others for readers beside it.
-
 _PAGES = 2048  # copied at a time
 
 
-class SQLiteStoreReader(SqlStoreReader):
-    """The questions, over a connection.
-
-    Parameters
-    ----------
-    statements
-        The connection, or the connections of all threads.
-    snapshots
-        The states of models without keys.
-    """
-
-    def __init__(self, statements: SQLiteConnection | ThreadConnections, snapshots: Snapshots) -> None:
-        super().__init__(statements)
-        self._statements = statements
-        self.snapshots = snapshots
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Answer all questions of this thread within the block as of one moment."""
-        return self._statements.snapshot()
-
-    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
-        """The states that were published for a learner, newest first."""
-        if key is not None:
-            yield from self._states_of_key(shard, key)
-            return
-        for found in self.snapshots.of(shard):
-            yield found.state(own=found.mark == self._mark(shard, found.seq))
-
-    def stored_bytes(self) -> int:
-        """Size of the database in bytes, without the write-ahead log and the files of snapshots."""
-        ((size,),) = self._rows("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")
-        return int(size)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._statements.close()
-
-
-class SQLiteFolderReader(SQLiteStoreReader):
-    """A data folder, to be looked at beside a running service.
+class SQLiteFolder(SQLiteConnection):
+    """A read-only connection to a data folder, which a service may be using.
 
     Parameters
     ----------
     folder
         The data folder.
-    still
-        Whether all questions are to be answered as of one moment.
     access, database
-        See `connect_reading`; the database may be elsewhere than the rest.
+        See `connect_reading`; the database may be in another folder than the rest.
     """
 
-    def __init__(
-        self, folder: Path, *, still: bool = False, access: str = "mode=ro", database: Path | None = None
-    ) -> None:
-        self.connection = connect_reading(database or folder, access)
-        super().__init__(SQLiteConnection(self.connection), Snapshots(folder))
-        if still:
-            self._rows("BEGIN")
-            self._rows("SELECT count(*) FROM models")
+    def __init__(self, folder: Path, access: str = "mode=ro", database: Path | None = None) -> None:
+        super().__init__(connect_reading(database or folder, access))
 
     def copy(self, file: Path, passed: Callable[[int, int], None]) -> None:
-        """Copy the database as it is at this moment into a new file, which only its owner can read.
+        """Copy the database as of this moment into a new file, which only its owner can read.
 
         Parameters
         ----------
         file
             The file; an old one is replaced.
         passed
-            Told how many pages are copied, and of how many.
+            Called with the number of pages copied, and of all pages.
         """
         file.unlink(missing_ok=True)
         data_dir.touch(file)
         with translate_errors(), closing(sqlite3.connect(file, isolation_level=None)) as target:
-            target.execute("PRAGMA synchronous = OFF")  # who keeps it syncs what he makes of it
+            target.execute("PRAGMA synchronous = OFF")  # the caller syncs the file
             self.connection.backup(
                 target, pages=_PAGES, progress=lambda status, left, total: passed(total - left, total)
             )
@@ -373,8 +283,8 @@ class SQLiteFolderReader(SQLiteStoreReader):
                 target.execute("PRAGMA user_version = 0")
 
 
-class ThreadConnections(Statements):
-    """A connection for each thread that asks, so that none waits for another.
+class ThreadConnections:
+    """A connection for each thread that reads, so that none waits for another.
 
     Parameters
     ----------
@@ -404,8 +314,12 @@ class ThreadConnections(Statements):
         return self._of_thread().each(sql, values, size)
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Answer all questions of this thread within the block as of one moment."""
+        """Answer all queries of this thread within the block as of one moment."""
         return self._of_thread().snapshot()
+
+    def stored_bytes(self) -> int:
+        """Size of the database in bytes, without the write-ahead log and the files of snapshots."""
+        return self._of_thread().stored_bytes()
 
     def close(self) -> None:
         """Close all connections."""
@@ -413,40 +327,124 @@ class ThreadConnections(Statements):
             self._all.pop().close()
 
 
-# The store in one file: SQLite in WAL mode, every commit synced, one writer.
+def _states_in(files: Snapshots) -> PublishedStates:
+    def published(shard: int, mark: Callable[[int, int], str | None]) -> Iterator[State]:
+        for found in files.of(shard):
+            yield found.state(own=found.mark == mark(shard, found.seq))
 
-#: A database of so many bytes is written anew at once, if it is fragmented; that takes less than half a second.
+    return published
+
+
+def open_folder_reader(
+    folder: Path, *, still: bool = False, access: str = "mode=ro", database: Path | None = None
+) -> SqlStoreReader:
+    """Open a data folder for reading, which a service may be using.
+
+    Parameters
+    ----------
+    folder, access, database
+        As of `SQLiteFolder`.
+    still
+        Whether all queries are answered as of one moment.
+    """
+    connection = SQLiteFolder(folder, access, database)
+    if still:
+        connection.rows("BEGIN")
+        connection.rows(sql.MODEL_COUNT)
+    return SqlStoreReader(connection, _states_in(Snapshots(folder)))
+
+
+class SingleWriter:
+    """Implements `smidgen.service.storage.protocol.SharedWriting` for a store with one writer."""
+
+    @property
+    def shared(self) -> bool:
+        """Always False."""
+        return False
+
+    def trust(self, owns: Callable[[int], bool]) -> None:
+        """Do nothing: the writer knows all that is written."""
+
+    def trusts(self, shard: int) -> bool:
+        """Always True."""
+        return True
+
+    def acquire(self, *shards: int) -> None:
+        """Do nothing: the writer holds all shards."""
+
+    def prefetch(self, first: Sequence[int | str], then: Sequence[int | str] = ()) -> None:
+        """Do nothing: local rows need not be fetched."""
+
+    def catalogue_number(self, *, now: bool = False) -> int:
+        """Always 0: the writer knows its changes."""
+        return 0
+
+    def event_types(self, shard: int, after: int) -> set[str]:
+        """Always empty: nobody else writes."""
+        return set()
+
+    def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
+        """Grant all shards."""
+        return dict.fromkeys(shards, 1)
+
+    def leases(self) -> list[LeaseRow]:
+        """Always empty."""
+        return []
+
+    def release_leases(self, owner: str, *shards: int) -> None:
+        """Do nothing: nobody waits for them."""
+
+
+class _NoLocks:
+    """Implements `smidgen.service.storage.writer.ShardLocks` for a store with one writer."""
+
+    def acquire(self, *shards: int) -> None:
+        """Do nothing: the writer holds all shards."""
+
+    def is_held(self, shard: int) -> bool:
+        """Always True."""
+        return True
+
+    def on_new_shard(self, shard: int) -> None:
+        """Do nothing."""
+
+    def change_catalogue(self, name: str | None = None) -> None:
+        """Do nothing: nobody else has taken the name."""
+
+
+#: A fragmented database of at most this size is compacted at once, which takes less than half a second.
 SMALL = 16 << 20
 _PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
 
 
-class SQLiteStore(SingleWriter, SqlStoreWriter):
-    """The database of a data folder, for its one writer.
+class SQLiteStore(SingleWriter, SqlStore):
+    """The database of a data folder, for its one writer: SQLite in WAL mode, every commit synced.
 
-    Opening compares the log with its witnesses, the heads and snapshots beside it, and refuses if acknowledged events
-    are gone. Files that others can read are closed to them.
+    Opening compares the log with the checkpoint files next to the database (heads and snapshots), and fails if
+    acknowledged events are lost. It removes the permissions of others on the files.
 
     Parameters
     ----------
     folder
-        The data folder; made if it is not there.
+        The data folder; it is created if it does not exist.
     synchronous
-        SQLite's setting; anything but FULL can lose what was acknowledged.
+        SQLite's setting; anything but FULL can lose acknowledged events.
     """
-
-    _sole = True
 
     def __init__(self, folder: Path, *, synchronous: str = "FULL") -> None:
         self.folder = folder
         self._heads = snapshots.Heads(folder)
-        witnesses = TailCheck(folder)  # before the database, which may go on while we look
+        witnesses = TailCheck(folder)  # before the database, which may grow meanwhile
         witnesses.refuse_alone()
         data_dir.restrict(folder)
         self.connection = connect(folder, synchronous=synchronous)
         self.snapshots = Snapshots(folder)
         self._buffer = SQLiteWriteBuffer(self.connection)
-        self._reads = SQLiteStoreReader(self._buffer, self.snapshots)
-        super().__init__(self._buffer)
+        self._counting = LiveCounts()
+        self._reads = SqlStoreReader(self._buffer, _states_in(self.snapshots))
+        self._writes = SqlStoreWriter(self._buffer, self._reads, self._counting, _NoLocks(), trusts=self.trusts)
+        super().__init__(self._reads, self._writes)
+        self.write_checkpoint, self.purge = self._writes.write_checkpoint, self._writes.purge
         try:
             self._refuse_torn()
             witnesses.refuse_loss(self.chain, self.floor, self._name)
@@ -468,28 +466,28 @@ class SQLiteStore(SingleWriter, SqlStoreWriter):
     def begin(self) -> None:
         """Open a batch."""
         crash_point("before-begin")
-        self._run("BEGIN IMMEDIATE")
+        self._buffer.run("BEGIN IMMEDIATE")
         crash_point("after-begin")
 
     def try_begin(self) -> bool:
         """Open a batch unless another process writes just now."""
-        self._run("PRAGMA busy_timeout = 0")
+        self._buffer.run("PRAGMA busy_timeout = 0")
         try:
             self.begin()
         except StorageFailed:
             return False
         finally:
-            self._run("PRAGMA busy_timeout = 5000")
+            self._buffer.run("PRAGMA busy_timeout = 5000")
         return True
 
     def commit(self) -> None:
-        """Make the batch last: returns when it is on the disk."""
+        """Commit the batch; returns when it is on the disk."""
         self._buffer.flush()
         moved = self._counting.changed()
         for shard, counts in moved.items():
-            self._run(COUNTS, {"shard": shard, **msgspec.structs.asdict(counts)})
+            self._buffer.run(sql_writes.UPDATE_COUNTS, {"shard": shard, **msgspec.structs.asdict(counts)})
         crash_point("before-commit")
-        self._run("COMMIT")
+        self._buffer.run("COMMIT")
         self._counting.commit()
         crash_point("after-commit")
         self._heads.write({shard: snapshots.Head(counts.seq, counts.chain) for shard, counts in moved.items()})
@@ -499,7 +497,7 @@ class SQLiteStore(SingleWriter, SqlStoreWriter):
         self._counting.rollback()
         self._buffer.discard()
         if self.connection.in_transaction:
-            self._run("ROLLBACK")
+            self._buffer.run("ROLLBACK")
 
     def savepoint(self) -> None:
         """Begin a command within the batch."""
@@ -507,38 +505,38 @@ class SQLiteStore(SingleWriter, SqlStoreWriter):
         self._counting.savepoint()
 
     def release(self) -> None:
-        """The command is done; it lasts if the batch does."""
+        """End the command."""
         self._buffer.end_command()
         self._counting.release()
 
     def rollback_to_savepoint(self) -> None:
-        """Undo the command, and nothing else of the batch."""
+        """Undo the command and nothing else of the batch."""
         self._counting.rollback_to_savepoint()
         self._buffer.undo_command()
 
-    # What is written
+    # Writing
 
     def publish(self, shard: int, key: str | None, seq: int, content: bytes, epoch: int | None = None) -> bool:
-        """Keep what a learner has become after an event: a file, or a row that joins the open batch."""
+        """Keep the state of a learner after an event: a file, or for a key a row that joins the open batch."""
         if key is not None:
-            self._run(KEY_STATE, (shard, key, seq, time.time(), content))
+            self._buffer.run(sql_writes.UPSERT_KEY_STATE, (shard, key, seq, time.time(), content))
             crash_point("key-state-written")
-        elif (mark := self._mark(shard, seq)) is not None:
+        elif (mark := self._reads.mark(shard, seq)) is not None:
             self.snapshots.write(shard, seq, mark, content)
         return True
 
     def drop_states(self, shard: int, before: int) -> None:
-        """Between batches: keep no state of the shard itself from before an event."""
+        """Between batches: delete the states of the shard itself from before an event."""
         for found in self.snapshots.of(shard):
             if found.seq < before:
                 found.path.unlink(missing_ok=True)
 
     def vacuum(self) -> bool:
-        """Between batches: let nothing that was erased stay in the files."""
-        (busy, *_) = self._rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
+        """Between batches: remove erased data from the files."""
+        (busy, *_) = self._buffer.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
         if busy or not self.is_fragmented:
             return not busy
-        ((pages,),), ((size,),) = self._rows("PRAGMA page_count"), self._rows("PRAGMA page_size")
+        ((pages,),), ((size,),) = self._buffer.rows("PRAGMA page_count"), self._buffer.rows("PRAGMA page_size")
         if pages * size <= SMALL:
             self.compact()
         return True
@@ -550,15 +548,15 @@ class SQLiteStore(SingleWriter, SqlStoreWriter):
         SQLite overwrites what is deleted where it lies. But when it puts the rows of a page in order, copies of them
         may stay in the unused part of the page.
         """
-        return bool(self._rows("PRAGMA user_version")[0][0] == FRAGMENTED)
+        return bool(self._buffer.rows("PRAGMA user_version")[0][0] == FRAGMENTED)
 
     def compact(self) -> None:
-        """Between batches: write a file anew that is fragmented; nobody can write meanwhile."""
+        """Between batches: rewrite a fragmented file; nobody can write meanwhile."""
         if self.is_fragmented:
             self._buffer.run_now("VACUUM")
             self._buffer.run_now("PRAGMA user_version = 0")
             crash_point("file-compacted")
-            self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._buffer.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def forget(
         self,
@@ -568,56 +566,32 @@ class SQLiteStore(SingleWriter, SqlStoreWriter):
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
     ) -> tuple[int, WriteResult]:
-        """Erase the events of a key, and let events of others say something else (`Store.forget`)."""
-        told = super().forget(shard, key, at, places, rewrites)
-        self._run(f"PRAGMA user_version = {FRAGMENTED}")
-        return told
-
-    # Reading, as the writer needs it
-
-    def due_decisions(self, now: float, limit: int = 1000) -> list[DecisionRow]:
-        """Read the decisions whose windows are over (`Store.due_decisions`); no statement while none can be over."""
-        if now <= self._buffer.none_due_before:
-            return []
-        rows = super().due_decisions(now, limit)
-        if not rows:
-            ((first,),) = self._rows(NEXT_DUE)
-            self._buffer.none_due_before = math.inf if first is None else first
-        return rows
+        """Erase the events of a key, and rewrite events of others (`Store.forget`)."""
+        result = self._events.forget(shard, key, at, places, rewrites)
+        self._buffer.run(f"PRAGMA user_version = {FRAGMENTED}")
+        return result
 
     def probe(self) -> None:
-        """Write as much as an ordinary decision takes: whether the batch lasts says whether anything would."""
-        self._run("INSERT OR REPLACE INTO probe VALUES (1, randomblob(?))", (_PROBE,))
+        """Write as many bytes as an ordinary decision: the commit shows whether the disk accepts writes."""
+        self._buffer.run(sql_writes.SQLITE_PROBE, (_PROBE,))
 
     def reader(self) -> StoreReader:
         """A reading view of its own."""
-        return SQLiteStoreReader(ThreadConnections(self.folder), Snapshots(self.folder))
-
-    def snapshot(self) -> AbstractContextManager[None]:
-        """Answer all questions within the block as of one moment; an open batch is one already."""
-        return self._reads.snapshot()
-
-    def states(self, shard: int, key: str | None = None) -> Iterator[State]:
-        """The states that were published for a learner, newest first."""
-        return self._reads.states(shard, key)
-
-    def stored_bytes(self) -> int:
-        """Size of the database in bytes, without the write-ahead log and the files of snapshots."""
-        return self._reads.stored_bytes()
+        return SqlStoreReader(ThreadConnections(self.folder), _states_in(Snapshots(self.folder)))
 
     def close(self) -> None:
         """Close the files."""
-        self._reads.close()
+        self._buffer.close()
         self._heads.close()
 
     def _missing_heads(self, witnesses: TailCheck) -> dict[int, snapshots.Head]:
-        """The heads that nobody has: their file is new, was torn, or was deleted."""
-        rows = self._rows("SELECT id, seq, chain FROM shards WHERE seq > 0")
+        """Log heads that the file of heads lacks: it is new, was torn, or was deleted."""
+        rows = self._buffer.rows(sql.LOG_HEADS)
         return {shard: snapshots.Head(seq, chain) for shard, seq, chain in rows if shard not in witnesses.heads}
 
     def _refuse_torn(self) -> None:
-        """Refuse a log that does not end where the counts of its shard say."""
-        for shard, seq in self._rows(TORN):
+        """Refuse a log whose last event is not that of the counts of its shard."""
+        for shard, seq in self._buffer.rows(sql.TORN_LOGS):
             raise StorageFailed(
                 f"the log of {self._name(shard)} does not end with event {seq}, the event of its head",
                 f"run smidgen fsck --data {self.folder} for details; put the whole data folder back, or run"
@@ -625,5 +599,5 @@ class SQLiteStore(SingleWriter, SqlStoreWriter):
             )
 
     def _name(self, shard: int) -> str:
-        row = self._row("SELECT m.name FROM shards s JOIN models m ON m.id = s.model WHERE s.id = ?", (shard,))
-        return f"the model {row[0]!r}" if row is not None else f"the model number {shard}"
+        rows = self._buffer.rows(sql.MODEL_OF_SHARD, (shard,))
+        return f"the model {rows[0][0]!r}" if rows else f"the model number {shard}"

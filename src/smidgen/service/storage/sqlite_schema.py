@@ -1,4 +1,4 @@
-"""The tables in SQLite, and the way from an empty file to them: migrations with their own record."""
+"""The tables in SQLite: migrations, each committed with its own record."""
 
 from __future__ import annotations
 
@@ -159,15 +159,15 @@ FRAGMENTED = 1
 
 
 def sqlite_version() -> tuple[int, int, int]:
-    """The SQLite that Python brings."""
+    """The version of SQLite in Python."""
     return sqlite3.sqlite_version_info
 
 
-#: What is written to learn whether anything can be; its content means nothing, and who does not know it passes over it.
+#: The table of `Store.probe`; its content has no meaning.
 _PROBE = "CREATE TABLE IF NOT EXISTS probe (id INTEGER PRIMARY KEY CHECK (id = 1), content BLOB NOT NULL) STRICT"
 
 
-#: How SQLite says that a file is damaged: bad pages, values of another type, tables that are missing.
+#: Codes with which SQLite reports a damaged file: bad pages, values of another type, missing tables.
 _DAMAGE = (
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_NOTADB,
@@ -178,18 +178,18 @@ _DAMAGE = (
 )
 
 
-#: What SQLite raises; where its message quotes a damaged file, Python cannot decode the message.
+#: Errors of SQLite; Python cannot decode a message that quotes a damaged file.
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
 def is_disk_error(error: BaseException) -> bool:
-    """Check whether it is the disk or the file that refused, not a statement that was wrong."""
+    """True if the disk or the file refused, not if a statement was wrong."""
     known = (sqlite3.OperationalError, sqlite3.DataError, UnicodeDecodeError, OSError)
     return isinstance(error, known) or type(error) is sqlite3.DatabaseError
 
 
 def is_damage(error: BaseException) -> bool:
-    """Check whether SQLite reports a damaged file: cut short, overwritten, not a database, or not with our tables."""
+    """True if SQLite reports a damaged file: truncated, overwritten, not a database, or without our tables."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:  # raised by Python itself
         return isinstance(error, UnicodeDecodeError) or str(error).startswith("Could not decode to UTF-8")
@@ -197,7 +197,7 @@ def is_damage(error: BaseException) -> bool:
 
 
 def storage_error(error: BaseException) -> StorageFailed:
-    """The refusal of the disk, as callers are told."""
+    """An error of the disk as callers receive it."""
     if is_damage(error):
         return StorageFailed(f"the database {FILE} is damaged: {error}", RESTORE)
     said = error.strerror if isinstance(error, OSError) and error.strerror else error  # without the path of a file
@@ -207,7 +207,7 @@ def storage_error(error: BaseException) -> StorageFailed:
 
 
 def refuse_damaged(connection: sqlite3.Connection, error: BaseException | None) -> None:
-    """Say that the file is damaged, if it is: where its rows hold what they cannot hold, anything may be raised."""
+    """Raise `StorageFailed` if the file is damaged: then reading its rows may raise any error."""
     if isinstance(error, SmidgenError) or not isinstance(error, FOREIGN):
         return
     try:
@@ -219,14 +219,14 @@ def refuse_damaged(connection: sqlite3.Connection, error: BaseException | None) 
 
 
 def _refuse_open(folder: Path, what: str, error: BaseException) -> DatabaseFailed:
-    """Say why a database cannot be opened or read, and what helps: a damaged one needs a backup."""
+    """The error for a database that cannot be opened or read; a damaged one needs a backup."""
     hint = RESTORE if is_damage(error) else "check who may read and write the folder, or choose another --data"
     return DatabaseFailed(f"the database in {folder} cannot be {what}: {error}", hint)
 
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Tell what the disk refuses as a refusal of ours."""
+    """Raise errors of the disk as `StorageFailed`."""
     try:
         yield
     except ERRORS as error:
@@ -236,7 +236,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sqlite3.Connection:
-    """Open the database of a data folder for writing, with up-to-date tables; the folder is made if need be.
+    """Open the database of a data folder for writing, with up-to-date tables; the folder is created if needed.
 
     Parameters
     ----------
@@ -255,10 +255,10 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
             _prepare(connection)
             number = schema_number(connection)
             refuse_other(number, folder)  # before anything is written to the file
-            if number == 0:  # whoever made the folder may have been killed before its name was sure
+            if number == 0:  # the process that created the folder may have been killed before its name was durable
                 data_dir.sync_folder(folder.resolve().parent)
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
+            connection.execute("PRAGMA secure_delete = ON")  # erased data is overwritten
             connection.execute(f"PRAGMA synchronous = {synchronous}")
             _migrate(connection)
         except BaseException:
@@ -270,7 +270,7 @@ def connect(folder: Path, *, synchronous: str = "FULL", name: str = FILE) -> sql
 
 
 def no_data(folder: Path) -> NoData:
-    """Refuse a place where no service has written anything."""
+    """The error for a folder in which no service has written."""
     why = "" if folder.exists() else ": the folder does not exist"
     return NoData(f"there is no database in {folder}{why}", "give the data folder of a service with --data")
 
@@ -313,7 +313,7 @@ def schema_number(connection: sqlite3.Connection) -> int:
 
 
 def refuse_other(number: int, folder: Path) -> None:
-    """Refuse a database whose tables are not those of this smidgen."""
+    """Refuse a database with the tables of another version of smidgen."""
     if 0 < number < min(MIGRATIONS):
         raise StorageFailed(
             f"the database in {folder} has schema {number}, from a build before the first release",
