@@ -10,7 +10,7 @@ namespace smidgen {
 namespace {
 
 // What became of an example, beside those of ridge.hpp: no free rows in the model with cosines; no place for a candidate;
-// learnt, and rewards have fallen.
+// learnt, and the world has changed.
 enum : int64_t { FULL_CURVED = FULL + 1, FULL_ARMS, ALARM };
 // Who leads.
 enum : int64_t { PLAIN, CURVED, ARMS };
@@ -108,8 +108,8 @@ struct Bank {
     Model plain, curved;
     Arms arms;
     Directions directions;
-    Vec<double> numbers, book;
-    FIELDS(plain, curved, arms, directions, numbers, book)
+    Vec<double> numbers, book, fast;
+    FIELDS(plain, curved, arms, directions, numbers, book, fast)
 
     void check() const {
         plain.check(plain.dim());
@@ -119,26 +119,13 @@ struct Bank {
         directions.check();
         require_numbers(numbers);
         require_book(book);
+        require(fast.n == plain.dim() + FAST, "the fast model is of another dimension");
     }
     INLINE int64_t leader() const {
         int64_t leads = truncated(book[LEADER]);
         return leads == CURVED && !curved.there() ? PLAIN : leads;
     }
 };
-
-// The name of a candidate: as given, or of a row with one feature that feature; 0 if it has none.
-INLINE uint32_t arm_name(Vec<const uint32_t> given, int64_t k, Row x) {
-    if (given.n) return given[k];
-    uint32_t name = 0;
-    int64_t many = 0;
-    for (int64_t e = 0; e < x.val.n && many < 2; ++e) {
-        if (x.val[e] != 0.0) {
-            name = x.idx[e] + 1;
-            ++many;
-        }
-    }
-    return many == 1 ? name : 0;
-}
 
 INLINE int64_t longest_row(const Offer& offer, int64_t first, int64_t K) {
     if (offer.starts.n == 0) return offer.idx.n;
@@ -244,7 +231,10 @@ INLINE int64_t learn(const Bank& bank, Row x, uint32_t name, const Blocks& block
     }
     compare(bank.book, squared_error(found.mean, y), others);
     bank.numbers[ROUNDS] += 1.0;
-    return counts && watch(bank.book, y) ? int64_t(ALARM) : int64_t(LEARNT);
+    if (!counts) return LEARNT;
+    bool fallen = watch(bank.book, y), trusted = bank.plain.R.rows > 0 && !blocks.there();
+    bool moved = trusted && follow_fast(bank.fast, row().idx, row().val, led.mean, y, bank.book[ANSWERS]);
+    return fallen || moved ? int64_t(ALARM) : int64_t(LEARNT);
 }
 
 // --- entry points ----------------------------------------------------------------------------------------------------

@@ -31,20 +31,6 @@ void require_arms(Mat<const double> arms) {
     require(arms.rows >= 2 && (arms.rows & (arms.rows - 1)) == 0 && arms.cols == 2, "the table of costs has another form");
 }
 
-// The name of a candidate: as given, or of a row with one feature that feature; 0 if it has none.
-INLINE uint32_t name_of(Vec<const uint32_t> given, int64_t k, Row x) {
-    if (given.n) return given[k];
-    uint32_t name = 0;
-    int64_t many = 0;
-    for (int64_t e = 0; e < x.val.n && many < 2; ++e) {
-        if (x.val[e] != 0.0) {
-            name = x.idx[e] + 1;
-            ++many;
-        }
-    }
-    return many == 1 ? name : 0;
-}
-
 // The costs that were reported for one currency, and what is expected of a row.
 struct Costs {
     Vec<double> numbers;
@@ -89,7 +75,7 @@ void quote(Costs paid, Vec<const uint32_t> names, Mask mask, Offer offer, Vec<co
     for (int64_t k = 0; k < K; ++k) {
         double own = known.n ? known[k] : std::numeric_limits<double>::quiet_NaN();
         Row x = paid.D.rows > 0 ? offer.row(k) : Row{offer.idx.slice(0, 0), offer.val.slice(0, 0)};
-        if (!(own >= 0.0) && paid.any()) own = paid.expected(name_of(names, k, x), x);
+        if (!(own >= 0.0) && paid.any()) own = paid.expected(arm_name(names, k, x), x);
         costs[k] = own;
         if (own >= 0.0 && on_offer(mask, k)) least = smallest(least, own);
     }
@@ -150,7 +136,7 @@ void learn_cost(Costs paid, Vec<const uint32_t> names, Offer offer, int64_t row,
     n[LARGEST] = largest(n[LARGEST], cost);
     if (n[LARGEST] == 0.0) return;
     Row x = paid.D.rows > 0 ? offer.row(row) : Row{offer.idx.slice(0, 0), offer.val.slice(0, 0)};
-    uint32_t name = name_of(names, row, x);
+    uint32_t name = arm_name(names, row, x);
     double y = log(largest(cost, 1e-12 * n[LARGEST]));
     double base = paid.met(name) ? paid.base(name) : paid.any() ? paid.mean() : y;
     if (paid.met(name) || (!name && paid.any())) {

@@ -21,6 +21,20 @@ struct Row {
     Vec<const double> val;
 };
 
+// The name of a candidate: as given, or of a row with one feature that feature; 0 if it has none.
+INLINE uint32_t arm_name(Vec<const uint32_t> given, int64_t k, Row x) {
+    if (given.n) return given[k];
+    uint32_t name = 0;
+    int64_t many = 0;
+    for (int64_t e = 0; e < x.val.n && many < 2; ++e) {
+        if (x.val[e] != 0.0) {
+            name = x.idx[e] + 1;
+            ++many;
+        }
+    }
+    return many == 1 ? name : 0;
+}
+
 // Rows of several candidates. Dense ones have no starts: there the indices are those of every row.
 struct Offer {
     Indices idx;

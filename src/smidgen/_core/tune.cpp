@@ -11,6 +11,8 @@ namespace smidgen {
 namespace {
 
 inline constexpr double RIDGE = 0.1, FIRST_ERROR = 0.05;
+// With a safe setting: the first losses are all near to it, and say nothing of how large terms are elsewhere.
+inline constexpr double SAFE_RIDGE = 0.01;
 // Above FEW coordinates products of two have CROSS times the ridge; above MANY the surface has squares only.
 inline constexpr int64_t FEW = 5, MANY = 10, MOST = 64;
 inline constexpr double CROSS = 10.0;
@@ -36,8 +38,9 @@ inline constexpr double CLEAR = 0.3, LOCAL_RIDGE = 1e-3, SHRINK = 0.5, SMALLEST_
 inline constexpr int64_t LOOK = 4, FEWEST = 16;
 // Sweeps over the coordinates, to find the least value of a surface.
 inline constexpr int64_t SWEEPS = 20;
-// With a safe setting: how near the first points lie, and how many deviations above its mean a point must be safe.
-inline constexpr double NEAR = 0.04, SURE = 3.0;
+// With a safe setting: how near the first points lie, how many deviations above its mean a point must be safe, and how many
+// times the terms over the losses more while there are few losses.
+inline constexpr double NEAR = 0.04, SURE = 3.0, EARLY = 0.4;
 
 // The terms of d coordinates: 1, z_i, and z_i·z_j with i ≤ j or z_i² alone.
 INLINE int64_t own_terms(int64_t d) { return 1 + d + (d <= MANY ? d * (d + 1) / 2 : d); }
@@ -112,11 +115,11 @@ void write_terms(Vec<const double> z, Vec<const double> c, int64_t columns, Vec<
 }
 
 // The ridge of every term.
-void write_ridge(int64_t d, Vec<double> a) {
-    for (double& each : a) each = RIDGE;
+void write_ridge(int64_t d, double ridge, Vec<double> a) {
+    for (double& each : a) each = ridge;
     if (d <= FEW || d > MANY) return;
     for (int64_t i = 0, k = 1 + d; i < d; ++i) {
-        for (int64_t j = i; j < d; ++j, ++k) a[k] = i == j ? RIDGE : CROSS * RIDGE;
+        for (int64_t j = i; j < d; ++j, ++k) a[k] = i == j ? ridge : CROSS * ridge;
     }
 }
 
@@ -352,15 +355,13 @@ void descend(Vec<const double> w, Vec<const double> low, Vec<const double> high,
 void write_best(const Surface& s, const InContext& here, Vec<double> z) {
     copy(z, s.best);
     if (here.plain || s.numbers[LEARNT] < double(s.dim() + 3)) return;
-    Scratch<double> corners(2 * z.n);
-    clear(corners.vec());
-    Vec<double> low = corners.vec().slice(0, z.n), high = corners.vec().slice(z.n, 2 * z.n);
+    Scratch<double> low(z.n), high(z.n);
     for (int64_t i = 0; i < z.n; ++i) {
         low[i] = -1.0;
         high[i] = 1.0;
     }
     clear(z);
-    descend(here.w, low, high, z);
+    descend(here.w, low.vec(), high.vec(), z);
 }
 
 struct Candidates {
@@ -380,12 +381,15 @@ struct Candidates {
     }
 
     // Lose those that may cost more than the limit: mean + SURE deviations.
-    void keep_safe(double limit, double deviation) {
+    void keep_safe(double limit, double deviations) {
         for (int64_t c = 0; c < COUNT; ++c) {
-            if (values[c] + SURE * deviation * widths[c] > limit) values[c] = INF;
+            if (values[c] + deviations * widths[c] > limit) values[c] = INF;
         }
     }
 };
+
+// So many deviations a point must be safe: more of them while few losses say how large the deviation is.
+INLINE double sure(const Surface& s) { return SURE * (1.0 + EARLY * double(own_terms(s.dim())) / largest(s.numbers[LEARNT], 1.0)); }
 
 // What a safe setting costs by the surface, and the margin.
 double limit_of(const Surface& s, Vec<const double> w, const Safe& safe) {
@@ -453,21 +457,18 @@ std::tuple<bool, double> ask(Surface s, double kappa, double f, Vec<const uint64
     };
     if (safe.given() && s.numbers[LEARNT] < double(d + 3)) {
         near(safe.z, NEAR);
-    } else if (s.more[RADIUS] > 0.0 && here.plain) {
+    } else if (s.more[RADIUS] > 0.0 && here.plain && !safe.given()) {
         near(best, smallest(NARROW, SHRINK * s.more[RADIUS] / root(double(d))));
     } else {
         Candidates all(here.w, best, safe.z, key_in(key), number);
         here.write_widths_of(s, all.F, all.widths);
-        if (safe.given()) all.keep_safe(limit_of(s, here.w, safe), sigma);
+        if (safe.given()) all.keep_safe(limit_of(s, here.w, safe), sure(s) * sigma);
         double deviation = kappa * sigma;
         for (int64_t c = 0; c < COUNT; ++c) all.values[c] -= deviation * all.widths[c];
         int64_t chosen = least(all.values);
         bound = all.values[chosen];
         for (int64_t i = 0; i < d; ++i) z[i] = all.Z(i, chosen);
-        if (bound == INF) {
-            copy(z, safe.z);
-            bound = value_at(here.w, z);
-        }
+        if (bound == INF) near(safe.z, NEAR);
     }
     bool other = false;
     for (int64_t i = 0; i < d; ++i) other |= z[i] != best[i];
@@ -477,9 +478,9 @@ std::tuple<bool, double> ask(Surface s, double kappa, double f, Vec<const uint64
 }
 
 // As before the first loss.
-void forget(const Surface& s) {
+void forget(const Surface& s, double each) {
     Scratch<double> ridge(s.b.n);
-    write_ridge(s.dim(), ridge.vec());
+    write_ridge(s.dim(), each, ridge.vec());
     clear(s.A.flat());
     clear(s.b);
     clear(s.L.flat());
@@ -494,19 +495,20 @@ void forget(const Surface& s) {
 
 void begin(Surface s) {
     s.check();
-    forget(s);
+    forget(s, RIDGE);
 }
 
 // A loss in the tuner's own scale: .4 for the least of the first eight, .8 for the greatest.
 INLINE double scaled(Vec<const double> numbers, double loss) { return 0.4 + 0.4 * (loss - numbers[LOW]) / numbers[RANGE]; }
 
 // One loss, in the tuner's own scale: errors, then A ← fA + (1−f)aI + φφᵀ, b ← fb + yφ, and what follows.
-void absorb(const Surface& s, Vec<const double> z, Vec<const double> context, double y, double f) {
+void absorb(const Surface& s, Vec<const double> z, Vec<const double> context, double y, double f,
+            double each) {
     int64_t p = s.active();
     Scratch<double> space(2 * p);
     Vec<double> phi = space.vec().slice(0, p), ridge = space.vec().slice(p, 2 * p);
     write_terms(z, context, int64_t(s.more[COLUMNS]), phi);
-    write_ridge(s.dim(), ridge);
+    write_ridge(s.dim(), each, ridge);
     double mean = 0.0;
     for (int64_t i = 0; i < p; ++i) mean += s.w[i] * phi[i];
     s.numbers[ERRORS] = f * s.numbers[ERRORS] + (y - mean) * (y - mean) / (1.0 + width_at(s.L, phi));
@@ -520,10 +522,10 @@ void absorb(const Surface& s, Vec<const double> z, Vec<const double> context, do
 }
 
 // Take another scale, as if it had been there from the first loss on.
-void rescale(const Surface& s, double low, double spread) {
+void rescale(const Surface& s, double low, double spread, double ridge) {
     double old_low = s.numbers[LOW], factor = s.numbers[RANGE] / spread;
     double shift = 0.4 + 0.4 * (old_low - low) / spread - 0.4 * factor;
-    for (int64_t i = 0; i < s.b.n; ++i) s.b[i] = factor * s.b[i] + shift * (s.A(i, 0) - (i == 0 ? RIDGE : 0.0));
+    for (int64_t i = 0; i < s.b.n; ++i) s.b[i] = factor * s.b[i] + shift * (s.A(i, 0) - (i == 0 ? ridge : 0.0));
     s.numbers[ERRORS] *= factor * factor;
     s.numbers[LOW] = low;
     s.numbers[RANGE] = spread;
@@ -531,8 +533,8 @@ void rescale(const Surface& s, double low, double spread) {
 }
 
 // The first n losses again, in the scale that they make together.
-void learn_first(const Surface& s, int64_t n, double f) {
-    forget(s);
+void learn_first(const Surface& s, int64_t n, double f, double ridge) {
+    forget(s, ridge);
     double low = s.first_losses[0], high = low;
     for (int64_t i = 1; i < n; ++i) {
         low = smallest(low, s.first_losses[i]);
@@ -542,27 +544,28 @@ void learn_first(const Surface& s, int64_t n, double f) {
     s.numbers[RANGE] = high - low > 0.0 ? high - low : 1.0;
     s.numbers[FLAT] = high - low > 0.0 ? 0.0 : 1.0;
     for (int64_t i = 0; i < n; ++i) {
-        absorb(s, s.first_points[i].slice(0, s.dim()), s.first_points[i].from(s.dim()), scaled(s.numbers, s.first_losses[i]), f);
+        absorb(s, s.first_points[i].slice(0, s.dim()), s.first_points[i].from(s.dim()), scaled(s.numbers, s.first_losses[i]), f,
+               ridge);
     }
 }
 
 // A later loss; one that lies far out counts for no more than FAR, a second one makes the scale wider.
-void learn_later(const Surface& s, Vec<const double> z, Vec<const double> context, double loss, double f) {
+void learn_later(const Surface& s, Vec<const double> z, Vec<const double> context, double loss, double f, double ridge) {
     Vec<double> numbers = s.numbers;
     double low = numbers[LOW], spread = numbers[RANGE], before = numbers[SIDE];
     double distance = largest(low - loss, loss - low - spread);
     numbers[SIDE] = distance <= FAR * spread ? 0.0 : loss > low ? 1.0 : -1.0;
     if (numbers[FLAT] > 0.0) {
         if (loss != low) {
-            rescale(s, smallest(low, loss), __builtin_fabs(loss - low));
+            rescale(s, smallest(low, loss), __builtin_fabs(loss - low), ridge);
             numbers[FLAT] = 0.0;
         }
         numbers[SIDE] = 0.0;
     } else if (numbers[SIDE] != 0.0 && numbers[SIDE] == before) {
         double wider = smallest(spread + distance, TENFOLD * spread);
-        rescale(s, loss < low ? low + spread - wider : low, wider);
+        rescale(s, loss < low ? low + spread - wider : low, wider, ridge);
     }
-    absorb(s, z, context, smallest(largest(scaled(numbers, loss), 0.4 - 0.4 * FAR), 0.8 + 0.4 * FAR), f);
+    absorb(s, z, context, smallest(largest(scaled(numbers, loss), 0.4 - 0.4 * FAR), 0.8 + 0.4 * FAR), f, ridge);
 }
 
 // --- local fits: without noise a surface near its best point is clear, and the tuner settles there -----------------------
@@ -629,7 +632,7 @@ void move_best(const Surface& s, double f, const Safe& safe, Key key, int64_t nu
     Candidates all(s.w.slice(0, own_terms(s.dim())), s.best, safe.z, key, number);
     if (safe.given()) {
         write_widths(s.L, all.F, all.widths);
-        all.keep_safe(limit_of(s, s.w, safe), root(variance(s.numbers, f)));
+        all.keep_safe(limit_of(s, s.w, safe), sure(s) * root(variance(s.numbers, f)));
     }
     int64_t chosen = least(all.values);
     for (int64_t i = 0; i < s.dim(); ++i) s.best[i] = all.values[chosen] == INF ? safe.z[i] : all.Z(i, chosen);
@@ -643,7 +646,7 @@ bool learn(Surface s, double f, Vec<const double> z, Vec<const double> context, 
     require(z.n == s.dim(), "z needs one number per coordinate");
     require(context.n == s.columns(), "the context needs a number per column");
     Key moves = key_in(key);
-    double learned = s.numbers[LEARNT];
+    double learned = s.numbers[LEARNT], ridge = safe.given() ? SAFE_RIDGE : RIDGE;
     require(learned >= 0.0 && learned < 1e15, "the number of losses learned is not one");
     for (int64_t j = 0; j < context.n; ++j) {
         if (context[j] != 0.0) s.more[COLUMNS] = largest(s.more[COLUMNS], double(j + 1));
@@ -658,9 +661,9 @@ bool learn(Surface s, double f, Vec<const double> z, Vec<const double> context, 
         copy(s.first_points[n].slice(0, s.dim()), z);
         copy(s.first_points[n].from(s.dim()), context);
         s.first_losses[n] = loss;
-        learn_first(s, n + 1, f);
+        learn_first(s, n + 1, f, ridge);
     } else {
-        learn_later(s, z, context, loss, f);
+        learn_later(s, z, context, loss, f, ridge);
     }
     if (learned + 1.0 < double(s.dim() + 3)) return false;
     if (s.more[COLUMNS] > 0.0) {
@@ -670,13 +673,14 @@ bool learn(Surface s, double f, Vec<const double> z, Vec<const double> context, 
         InContext here(s, nothing.vec());
         write_best(s, here, s.best);
         if (safe.given()) {
-            double upper = value_at(here.w, s.best) + SURE * root(variance(s.numbers, f) * here.width_of(s, s.best));
+            double upper = value_at(here.w, s.best) + sure(s) * root(variance(s.numbers, f) * here.width_of(s, s.best));
             if (upper > limit_of(s, here.w, safe)) copy(s.best, safe.z);
         }
         return true;
     }
+    if (safe.given()) s.more[RADIUS] = 0.0;
     if (s.more[RADIUS] <= 0.0) move_best(s, f, safe, moves, number);
-    if (s.points.rows && (s.more[RADIUS] > 0.0 || (int64_t(learned) + 1) % LOOK == 0)) settle(s);
+    if (s.points.rows && !safe.given() && (s.more[RADIUS] > 0.0 || (int64_t(learned) + 1) % LOOK == 0)) settle(s);
     return true;
 }
 

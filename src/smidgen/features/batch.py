@@ -159,7 +159,7 @@ class ColumnEncoder:
             return False
         fits = np.abs(column) <= limits.LARGEST
         if not fits.all() and not (absent and (fits | np.isnan(column)).all()):
-            return False  # and be told why, record by record
+            return False  # the error is raised record by record
         self.numbers.append((field.slot, column))
         return True
 
@@ -236,7 +236,7 @@ def read_many(reader: Reader, records: Any, into: ParsedRecords) -> None:
         try:
             reader.read(record, fields, "", into)
         except InvalidFeatures as error:
-            raise _told(row, error) from error
+            raise _in_record(row, error) from error
         into.end_row()
 
 
@@ -287,7 +287,7 @@ def read_columns(reader: Reader, keys: Sequence[Any], columns: Sequence[Any], n:
             for field, column in rest:
                 reader.value(field, column[row], into)
         except InvalidFeatures as error:
-            raise _told(row, error) from error
+            raise _in_record(row, error) from error
         into.end_row()
 
 
@@ -322,7 +322,7 @@ def _coded(reader: Reader, field: RecordField, column: Coded, into: ParsedRecord
     return True
 
 
-def _told(row: int, error: InvalidFeatures) -> InvalidFeatures:
+def _in_record(row: int, error: InvalidFeatures) -> InvalidFeatures:
     return InvalidFeatures(f"record {row}: {error.problem}", error.hint)
 
 

@@ -244,7 +244,7 @@ class Crossing:
     def _within_limit(
         self, size: int, known: KnownValues, fresh: list[tuple[int, str, float, bool]]
     ) -> tuple[KnownValues, list[tuple[int, str, float, bool]]]:
-        """The first features of each candidate, as many as the limit lets be crossed with so many of the context."""
+        """The first features of each candidate, up to the limit of crosses with the features of the context."""
         each = limits.CROSSES // max(size, 1)
         counts: dict[int, int] = {}
         if len(known.rows):

@@ -68,6 +68,9 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         Of each candidate as many keys of categories, 0 behind the last: what the vectors are crossed with after its id.
     vectors, vector_lengths
         The fields that held vectors, and how many numbers each of them had.
+    entries
+        Of candidates for several slots: the slots (`smidgen.structures.slots`). The rows are those of the first slot,
+        then those of the next.
     source
         The record, or the candidates and their context, as JSON would say them, in MessagePack: they are encoded again
         when they are learnt. None where the rows stay as they are.
@@ -100,6 +103,7 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
     groups: NDArray[np.uint32] = _NO_COLUMNS
     vectors: tuple[str, ...] = ()
     vector_lengths: IntArray = _NONE
+    entries: tuple[tuple[str, tuple[int, ...]], ...] = ()
     source: bytes | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -110,6 +114,33 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
 
     def __repr__(self) -> str:
         return f"Encoded({len(self)} rows, {len(self.indices)} features and {len(self.names)} new names)"
+
+    @property
+    def slot_ids(self) -> tuple[str, ...]:
+        """The ids of the slots; none where one item is chosen."""
+        return tuple(id for id, _ in self.entries)
+
+    def at(self, i: int, kept: IntArray) -> Encoded:
+        """The rows of one slot, of some of the candidates, as where one item is chosen."""
+        rows = kept + i * (len(self) // len(self.entries))
+        cuts = [np.arange(self.starts[row], self.starts[row + 1]) for row in rows.tolist()]
+        where = np.concatenate(cuts)
+        place = np.full(len(self), -1)
+        place[rows] = np.arange(len(rows))
+        new = place[self.new_rows] >= 0
+        return structs.replace(
+            self,
+            starts=np.concatenate([[0], np.cumsum([len(cut) for cut in cuts])]).astype(np.int64),
+            indices=self.indices[where],
+            values=self.values[where],
+            new_rows=place[self.new_rows[new]],
+            new_names=self.new_names[new],
+            new_values=self.new_values[new],
+            ids=None if self.ids is None else tuple(self.ids[k] for k in kept.tolist()),
+            groups=self.groups.reshape(len(self), -1)[rows].ravel() if len(self.groups) else self.groups,
+            entries=(),
+            source=None,
+        )
 
     @property
     def lengths(self) -> dict[str, int]:
@@ -209,8 +240,51 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
         return made
 
 
-#: Fields that a record has only where there are vectors.
-_OPTIONAL = ("direction", "direction_columns", "direction_names", "groups", "vectors", "vector_lengths")
+def joined(parts: Sequence[Encoded], entries: tuple[tuple[str, tuple[int, ...]], ...]) -> Encoded:
+    """Candidates as each of several slots sees them, as one: what they say is learned together."""
+    names: dict[str, int] = {}
+    places = [np.array([names.setdefault(name, len(names)) for name in part.names], np.int64) for part in parts]
+    first = parts[0]
+    ends = np.cumsum([0, *(len(part.indices) for part in parts)])
+    texts: dict[str, int] = {}
+    for part in parts:
+        for text, count in zip(part.texts, part.text_counts.tolist(), strict=True):
+            texts[text] = texts.get(text, 0) + count
+
+    def together(name: str) -> Any:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    def named(name: str) -> Any:
+        return np.concatenate([place[getattr(part, name)] for part, place in zip(parts, places, strict=True)])
+
+    fresh = first.direction_names
+    return structs.replace(
+        first,
+        starts=np.concatenate([[0], *(part.starts[1:] + end for part, end in zip(parts, ends[:-1], strict=True))]),
+        indices=together("indices"),
+        values=together("values"),
+        names=tuple(names),
+        new_rows=np.concatenate([part.new_rows + i * len(first) for i, part in enumerate(parts)]),
+        new_names=named("new_names"),
+        new_values=together("new_values"),
+        slots=together("slots"),
+        raw=together("raw"),
+        new_numbers=named("new_numbers"),
+        new_raw=together("new_raw"),
+        terms=together("terms"),
+        new_terms=named("new_terms"),
+        texts=tuple(texts),
+        text_counts=np.array(list(texts.values()), np.int64),
+        forgotten=np.unique(together("forgotten")),
+        clipped=sum(part.clipped for part in parts),
+        direction_names=np.where(fresh >= 0, places[0][fresh], -1) if len(places[0]) else fresh,
+        groups=together("groups"),
+        entries=entries,
+    )
+
+
+#: Fields that a record has only where there are vectors, or slots.
+_OPTIONAL = ("direction", "direction_columns", "direction_names", "groups", "vectors", "vector_lengths", "entries")
 _TYPES = {
     "starts": np.int64,
     "indices": np.uint32,
@@ -266,9 +340,20 @@ def _sound(e: Encoded) -> bool:
         and isinstance(e.clipped, int)
         and (e.source is None or isinstance(e.source, bytes))
         and isinstance(e.candidates, bool)
-        and (e.ids is None or (len(e.ids) == n and all(isinstance(i, (str, int)) for i in e.ids)))
+        and (
+            e.ids is None
+            or (len(e.ids) * max(len(e.entries), 1) == n and all(isinstance(i, (str, int)) for i in e.ids))
+        )
+        and n % max(len(e.entries), 1) == 0
+        and all(_is_entry(entry, n // len(e.entries)) for entry in e.entries)
         and (e.top is None or (isinstance(e.top, int) and e.top >= 1))
     )
+
+
+def _is_entry(entry: Any, n: int) -> bool:
+    """Check whether a slot has an id, and excludes some of so many candidates."""
+    id, excluded = entry
+    return isinstance(id, str) and all(isinstance(place, int) and 0 <= place < n for place in excluded)
 
 
 def _below(places: IntArray, n: int) -> bool:
@@ -276,7 +361,7 @@ def _below(places: IntArray, n: int) -> bool:
 
 
 def _inside(starts: IntArray) -> NDArray[np.bool_]:
-    """Which neighbours among the entries lie in one row."""
+    """Mask of the neighboring entries that are in the same row."""
     inside = np.ones(max(int(starts[-1]) - 1, 0), np.bool_)
     borders = starts[1:-1]
     inside[borders[(borders > 0) & (borders < starts[-1])] - 1] = False

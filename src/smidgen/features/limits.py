@@ -25,7 +25,7 @@ VECTOR_CROSSES = 1_024
 VECTOR_GROUPS = 4
 #: Numbers beyond ± this are refused.
 LARGEST = 1e100
-#: Characters of a feature's name; a longer one is cut, and told apart by a digest.
+#: Characters of a feature's name; a longer one is cut, and distinguished by a digest.
 NAME = 200
 #: Crosses of one candidate with its context.
 CROSSES = 256

@@ -21,7 +21,7 @@ from smidgen.features import limits
 from smidgen.serialization import UNREADABLE
 
 CONSTANT = "(constant)"
-#: What stands where a name was, or will be: a place that is taken, by nobody who is known.
+#: Placeholder of a place that is taken by a name that is not known (yet, or any more).
 HOLE = "\0"
 
 
@@ -71,7 +71,7 @@ class FeatureNames:
 
     @property
     def shared(self) -> NDArray[np.bool_]:
-        """Which columns belong to several names."""
+        """Mask of the columns that several names share."""
         found = self.crowded.copy()
         found[self.columns[self.dim : len(self.names)]] = True
         return found
@@ -116,7 +116,7 @@ class FeatureNames:
             self._append(name)
 
     def put(self, name: str, place: int) -> None:
-        """Let a name have this very place: what a log says of names, whatever has become of those before it.
+        """Give a name this place, as a log records it, whatever happened to the names before it.
 
         A place that another name has stays with that one; so does a name that has a place.
         """
@@ -131,7 +131,7 @@ class FeatureNames:
             self.columns[place] = self._column(name, place)
 
     def reserve(self, count: int) -> None:
-        """Let so many places be taken, if only by nobody who is known."""
+        """Reserve a number of places, with or without known names."""
         first, end = len(self.names), min(count, self.capacity)
         if first < end:
             self.names += [HOLE] * (end - first)

@@ -202,7 +202,7 @@ class ParsedRecords:
     """Features parsed from records, row by row. Columns of records that have the same shape are kept separately.
 
     ``cats`` are ids of features that are 1; ``slots`` and ``raw`` are numbers; ``terms`` are the words of texts. The
-    ``ends`` say after each row how long the first two lists were. What is rare is told apart: ``places`` of terms whose
+    ``ends`` say after each row how long the first two lists were. Rare cases are separate: ``places`` of terms whose
     name is new, ``weights`` of those that stand there more than once. Of a single record nothing is wide, and the words
     of its one text may be found ``later``.
     """

@@ -104,7 +104,7 @@ def in_blocks(rows: FloatArray) -> FloatArray:
 
 #: Vectors longer than this are refused where lengths are squared and multiplied: floating point ends at 1e308.
 LONGEST = 1e100
-#: A matrix of so many numbers is copied into blocks once it has been read more than a few times.
+#: A matrix of at least this many numbers is copied into blocks once it has been read more than a few times.
 LARGE, FEW = 10_000, 8
 
 
@@ -404,7 +404,7 @@ def dense_scores(rows: FloatArray, w: FloatArray) -> FloatArray:
     return out
 
 
-#: No length is told as more than this.
+#: Largest length that is reported.
 END = math.ldexp(1.0, 1000)
 
 

@@ -66,7 +66,7 @@ class Scaling:
         self.ids[slot] = place
 
     def _widen(self, count: int) -> None:
-        """Make space for so many lines."""
+        """Make space for a number of lines."""
         while count > len(self.table):
             self.table = np.concatenate([self.table, np.zeros_like(self.table)])
             self.ids = np.concatenate([self.ids, np.zeros_like(self.ids)])
@@ -79,7 +79,7 @@ class Scaling:
         return self.paths[slot] == path
 
     def reserve(self, count: int) -> None:
-        """Let so many slots be taken, if only by nobody who is known."""
+        """Reserve a number of slots, with or without known names."""
         if count > self._capacity:
             raise InvalidRecord(f"a number has the slot {count - 1}", f"slots are below {self._capacity}")
         if (first := len(self.paths)) < count:
@@ -111,7 +111,7 @@ class Scaling:
 CONTEXT = "context."
 #: Where new names go, as a log says it: their places in the book, and the slots of the numbers among them (−1: none).
 Places: TypeAlias = tuple[list[int], list[int]]
-#: Names that are told again: place in the book, name, slot if it is a number (else −1).
+#: Names that are recorded again: place in the book, name, slot if it is a number (else −1).
 Carried: TypeAlias = Sequence[tuple[int, str, int]]
 
 
@@ -166,10 +166,10 @@ class VectorizerState:
         return ids.tolist(), slots
 
     def carried(self, encoded: Encoded, known: NDArray[np.uint32]) -> Carried:
-        """Names that a row holds by their own columns and that somebody does not know: id, name, slot of a number.
+        """Names that a row holds by their own columns and that a log does not have: id, name, slot of a number.
 
-        A row does not say which of the names it holds that share a column. Of these only numbers and words are told:
-        any other name may be one that nobody but another key has sent.
+        Names that share a column cannot be distinguished in a row. Of these only numbers and words are returned: any
+        other name may be one that only another key has sent.
         """
         columns = np.unique(encoded.indices)
         new = columns[~np.isin(columns, known, assume_unique=True)]

@@ -30,11 +30,11 @@ class Trait(NamedTuple):
     name
         What it is called.
     kind
-        A ``size`` (told as a ratio), a ``rate`` or a ``count`` (fewer, more, none), or a ``flag`` (there or not).
+        A ``size`` (reported as a ratio), a ``rate`` or a ``count`` (fewer, more, none), or a ``flag`` (there or not).
     less, more
-        How it is said that people want less of it, or more.
+        Text for a preference for less of it, or more.
     none
-        How it is said that they want none.
+        Text for a preference for none.
     """
 
     name: str
@@ -309,7 +309,7 @@ def _digest(token: str, salt: bytes) -> int:
     return int.from_bytes(content, "little") >> 1
 
 
-#: Beyond so many pairs of tokens (16,384 against as many) the exact distance would take too long.
+#: Beyond this many pairs of tokens (16,384 against as many) the exact distance would take too long.
 CELLS = 1 << 28
 
 

@@ -16,7 +16,7 @@ from smidgen.features import limits
 from smidgen.features.batch import listed, read_many
 from smidgen.features.crossing import Crossing, as_pairs
 from smidgen.features.encode import Encoder
-from smidgen.features.encoded import Encoded
+from smidgen.features.encoded import Encoded, joined
 from smidgen.features.names import HOLE
 from smidgen.features.parse import ParsedRecords, Reader
 from smidgen.features.row import Row
@@ -190,6 +190,9 @@ class Vectorizer(VersionedSettings):
 
         With ``directions`` the context's vectors stand apart, for a learner that crosses them itself.
         """
+        if getattr(candidates, "slots", ()):
+            parts = [self.encode_candidates(each, mains, directions) for each in candidates.for_slots()]
+            return joined(parts, candidates.entries)
         given, gathered, ids = candidates.records, ParsedRecords(), candidates.ids
         read_many(self._encoder.reader, given, gathered)
         if ids is not None and self.id_feature:
@@ -246,14 +249,14 @@ class Vectorizer(VersionedSettings):
         return self._memory.known()
 
     def adopt(self, carried: Carried) -> None:
-        """Let names have the places that somebody says."""
+        """Give names the places that the caller passes."""
         self._memory.adopt(carried)
 
     def absorb_at(self, encoded: Encoded, places: Places, carried: Carried = ()) -> None:
         """Learn what was encoded with its names at the places that a log says.
 
         So a log of which some events are gone leads to the same columns. ``carried`` are names that had columns before,
-        told again by who had not told them yet.
+        recorded again by an event that had not recorded them.
         """
         self._memory.absorb_at(encoded, places, carried)
 

@@ -174,7 +174,7 @@ def other_length(path: str, length: int, first: int) -> InvalidFeatures:
 class Lengths:
     """The length of the vectors of each field: that of the first decision.
 
-    ``known`` are those that were learnt, which are saved; ``decided`` those of decisions that nobody has answered yet.
+    ``known`` are those that were learnt, which are saved; ``decided`` those of decisions without feedback yet.
     """
 
     __slots__ = ("decided", "known")
@@ -202,8 +202,8 @@ class Lengths:
         """Arrays that `restore` takes; none where there was no vector."""
         if not self.known:
             return {}
-        told = msgspec.json.encode(list(self.known))
-        return {"vectors": np.frombuffer(told, np.uint8), "vector_lengths": np.array(list(self.known.values()))}
+        names = msgspec.json.encode(list(self.known))
+        return {"vectors": np.frombuffer(names, np.uint8), "vector_lengths": np.array(list(self.known.values()))}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over what `state` gave."""

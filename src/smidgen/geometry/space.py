@@ -68,7 +68,7 @@ class Space(VersionedSettings, ABC):
 
     dim: int
 
-    #: Whether `project_in_norm` reads no more of A⁻¹ than its lower triangle; then it need not be given more.
+    #: True if `project_in_norm` reads no more of A⁻¹ than its lower triangle; then it need not be given more.
     reads_lower: ClassVar[bool] = False
 
     @property

@@ -1,9 +1,9 @@
 """Common parts of banks of models: random cosines of a row, the leading model, and restarts when rewards fall.
 
-All models of a bank hear every reward. The plain one decides, unless another was closer to the rewards of what was
+All models of a bank learn every reward. The plain one decides, unless another was closer to the rewards of what was
 shown, by more than one standard error of the difference (prequential: each reward is estimated before it is learnt).
-Rewards that fall (the last 100 against up to 400 before them, five standard errors) start all models afresh. All of it
-is part of what is saved, and changes in `learn` only: decisions that are never learnt cost nothing.
+Rewards that fall (the last 100 against up to 400 before them, five standard errors) start all models from scratch. All
+of it is part of what is saved, and changes in `learn` only: decisions that are never learnt cost nothing.
 
 Rewards are counted in the order of the decisions. Where answers come late (silence, at the end of a window), the others
 wait for them: as many decisions as the latest answer so far was late, and half of that more. An answer that is later
@@ -34,7 +34,7 @@ COSINES, DIRECTIONS = 100, 4096
 #: The length of a book, and where it says who leads, how many answers there were, where the next one goes, how far
 #: others were ahead, whether answers have been late, and the latest rewards.
 BOOK, LEADER, ANSWERS, NEXT, GAINS, LATE, RING = 511, 0, 1, 2, 6, 10, 11
-#: So many fresh starts are remembered, the latest.
+#: Number of fresh starts that are remembered, the latest.
 REMEMBERED = 16
 _HINT = "give what Learner.save wrote"
 #: Columns in use up to which matrices are full.
@@ -107,11 +107,14 @@ class Book:
     @property
     def restarts(self) -> list[Restart]:
         """The latest fresh starts."""
-        return [Restart(at, "rewards fell", number) for at, number in self._restarts]
+        return [Restart(at, "rewards changed", number) for at, number in self._restarts]
 
     def is_next(self, number: int) -> bool:
-        """True if an answer counts at once: it is newer than all before, and none has been late."""
-        return not self._hold and number > self._newest
+        """True if an answer counts at once: none before it is newer, and none has been late.
+
+        The answers to the slots of one decision follow one another.
+        """
+        return not self._hold and number >= self._newest
 
     def take_turn(self, number: int) -> None:
         """Note that the answer to a decision was counted at once."""
@@ -144,7 +147,7 @@ class Book:
         return fallen
 
     def start_again(self, now: int, number: int) -> None:
-        """Forget the rewards and who was ahead, and remember the fresh start, after so many rewards, by a decision."""
+        """Forget the rewards and the leader, and remember the fresh start: its round and its decision."""
         self.numbers = np.zeros(BOOK)
         self.numbers[LATE] = float(self._hold > 0)
         self._restarts = [*self._restarts, (now, number)][-REMEMBERED:]

@@ -38,7 +38,7 @@ from smidgen.errors import (
     NotTeachable,
     SmidgenError,
 )
-from smidgen.features import Row, as_row
+from smidgen.features import Row, Rows, as_row
 from smidgen.features.row import DOUBLE
 from smidgen.learners import saving
 from smidgen.learners.card import Card
@@ -209,7 +209,7 @@ Upgrade: TypeAlias = Callable[[State, Mapping[str, Any]], tuple[State, Mapping[s
 
 
 class Learner(VersionedSettings, ABC):
-    """A decision goes out, a little feedback comes back, the model takes one step.
+    """Base of learners: decide, receive a little feedback, take one step.
 
     An algorithm says how it chooses (`_decide`, `_predict`), how it steps (`_learn`), and what it remembers (`_state`,
     `_restore`). All else is here, the same for every learner.
@@ -225,7 +225,7 @@ class Learner(VersionedSettings, ABC):
     state_version: ClassVar[int] = 1
     #: For each older number: from its arrays and notes to those of the next.
     older_state: ClassVar[Mapping[int, Upgrade]] = MappingProxyType({})
-    #: Whether its step needs the very rows that decided, since it goes by the scores that a decision records.
+    #: True if its step needs the very rows that decided, since it goes by the scores that a decision records.
     keeps_rows: ClassVar[bool] = False
     _arguments: Mapping[str, Any]
     #: What bounds the influence of one feedback, if anything does.
@@ -521,7 +521,7 @@ class Learner(VersionedSettings, ABC):
 
     @abstractmethod
     def _decide(self, context: Any, number: int) -> Decision:
-        """Make the decision of that number; change nothing, but for what is kept at hand until it is learnt."""
+        """Make the decision of that number; change nothing, but for what is cached until it is learnt."""
 
     @abstractmethod
     def _learn(self, decision: Decision, feedback: Any) -> None:
@@ -595,7 +595,7 @@ class Learner(VersionedSettings, ABC):
         return decision.number >= self._learnt.end or decision.number not in self._learnt
 
     def _refuse_foreign(self, decision: Decision) -> None:
-        """Refuse what is no decision, or one of other settings."""
+        """Refuse an object that is not a decision, or a decision of other settings."""
         if not isinstance(decision, Decision):
             raise InvalidArgument(
                 f"the first argument of learn is a {type(decision).__name__}, not a Decision",
@@ -606,6 +606,46 @@ class Learner(VersionedSettings, ABC):
                 f"decision {decision.id} was made by a {decision.kind} with other settings than this {self!r}",
                 "give it to the learner that made it, or to one with the same arguments (learner.params)",
             )
+
+
+class PricedLearner(Learner):
+    """A learner that accepts the costs of its decisions, and that may have a budget for them."""
+
+    def learn(self, decision: Decision, feedback: Any, *, costs: Mapping[str, float] | None = None) -> None:
+        """Take one step from the feedback on a decision: after any delay, in any order, once per decision.
+
+        Parameters
+        ----------
+        decision, feedback
+            The decision, as `decide` returned it, and its reward.
+        costs
+            With a budget: the actual cost of the decision, by currency, e.g. ``{"usd": 0.0012}``.
+        """
+        pacer = None if costs is None else self._required_pacer()
+        paid = None if pacer is None else pacer.check(costs)
+        super().learn(decision, feedback)
+        if pacer is not None and paid is not None:
+            pacer.report(self._priced_rows(decision), decision, paid)
+
+    def learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
+        """Learn the actual cost of a decision, before or after its reward or without one; once per decision.
+
+        It replaces the cost that `decide` paid, and the estimates of costs learn from it.
+        """
+        pacer = self._required_pacer()
+        paid = pacer.check(costs)
+        if not isinstance(decision, Decision) or decision.kind != self._kind or decision.settings != self._settings:
+            self._refuse_foreign(decision)
+        pacer.report(self._priced_rows(decision), decision, paid)
+
+    def _required_pacer(self) -> Pacer:
+        if self._pacer is None:
+            raise InvalidFeedback("costs are given and the learner has no budget", "make it with budget=Budget({…})")
+        return self._pacer
+
+    @abstractmethod
+    def _priced_rows(self, decision: Decision) -> Rows:
+        """Rows of the candidates of a decision, from which costs are learned."""
 
 
 def load(path: str | os.PathLike[str]) -> Learner:

@@ -71,11 +71,11 @@ class Recommended:
     """
 
     feedback: str
-    """What comes back."""
+    """Kinds of feedback."""
     strength: int = 1
     """The strongest is taken."""
     up_to: int | None = None
-    """How many features there may be; it then must be known how many there are."""
+    """Maximum number of features; with it, the number must be known in advance."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings for this case, beyond `Card.first`."""
 
@@ -101,9 +101,9 @@ class Card:
     feedback: str | tuple[str, ...]
     """The kinds of feedback that it learns from: some of `Feedback`."""
     paper: str = ""
-    """Where it is described."""
+    """Paper that describes it."""
     bound: str = ""
-    """How its average regret is bounded, in words; left out, as the theorem has it, if there is one."""
+    """Bound on its average regret, in words; by default that of the theorem, if there is one."""
     cost: str = ""
     """Operations per round, N features, n candidates."""
     example: Mapping[str, Any] = field(default_factory=dict)
@@ -113,21 +113,21 @@ class Card:
     recommended: tuple[Recommended, ...] = ()
     """For which feedback it is the one to begin with."""
     theorem: str | Callable[[Mapping[str, Any], int], float] | None = None
-    """What theory promises of it: the name of a theorem that `smidgen.theory` states, or a function of the settings and
+    """Theorem about it: the name of one that `smidgen.theory` states, or a function of the settings and
     the rounds that bounds the average regret."""
     size: Callable[[Mapping[str, Any]], int] = vectors
     """Bytes of state for given settings (of `smidgen.learners.sizes`, or one of yours): exact, or safely above. The
     service refuses what is too large before it is made."""
     draws: bool = False
-    """Whether it draws at random, so that the number of a decision matters."""
+    """True if it draws at random, so that the number of a decision matters."""
     order_free: bool = False
-    """Whether the weights depend only on the set of decisions learnt, not on their order."""
+    """True if the weights depend only on the set of learned decisions, not on their order."""
     shows_pairs: bool = False
     """True if it shows a rival next to its choice, and learns which of the two was preferred."""
     unit_rows: Callable[[Mapping[str, Any]], bool] | None = None
-    """Whether, with given settings, its decisions hold rows that were scaled to unit length."""
+    """True if its decisions, with given settings, hold rows that were scaled to unit length."""
     averaged: bool = False
-    """Whether `predict` goes by the mean of all weights, ``mean_weights``, and `decide` by the present ones."""
+    """True if `predict` uses the mean of all weights, ``mean_weights``, and `decide` the present ones."""
     not_served: str = ""
     """Why the service does not offer it; empty if it does."""
 

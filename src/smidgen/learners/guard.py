@@ -25,6 +25,7 @@ from smidgen.features.rows import longest_row
 from smidgen.serialization import UNREADABLE
 from smidgen.state import LearntNumbers
 from smidgen.structures import Choice, Ranking, structured
+from smidgen.structures.slots import Page
 
 #: Number of rows that are kept and then learned again under the bound.
 FIRST = 20
@@ -280,6 +281,8 @@ def longest(context: Any) -> float:
         return longest_row(context.rows)
     if isinstance(context, Row):
         return longest_of(np.asarray(context.values, dtype=np.float64)[None, :])
+    if isinstance(context, Page):
+        return context.longest()
     known = structured(context)
     return 0.0 if known is None else known.longest()
 
@@ -299,6 +302,8 @@ def _bytes(context: Any) -> int:
         return context.values.nbytes + context.indices.nbytes
     if isinstance(context, (Ranking, Choice)):
         return 16 * context.rows.shape[0] * context.rows.shape[1]
+    if isinstance(context, Page):
+        return sum(_bytes(choice) for choice in context.choices)
     if structured(context) is None:
         return 64
     with suppress(NotSaveable):

@@ -42,7 +42,7 @@ class LogStep(NamedTuple):
     action
         Of an answer: what was shown, by its number; of decisions, and of answers to what a learner itself decided: see
         `DECIDE`.
-    told
+    feedback
         Of an answer: right or wrong, or a reward.
     chance
         Of an answer: how likely that was shown.
@@ -52,7 +52,7 @@ class LogStep(NamedTuple):
 
     context: Any
     action: int = DECIDE
-    told: Any = None
+    feedback: Any = None
     chance: float | None = None
     decision: Decision | None = None
 
@@ -91,8 +91,8 @@ class LogBatch:
         The number of features, if there is a form for kernels.
     labels
         True if rows get labels; otherwise one of the candidates is chosen.
-    told
-        What its answers are: bools, or floats; nothing if there are none.
+    feedback_types
+        The types of its answers: bool, or float; empty if there are none.
     kept
         As it was given.
     """
@@ -103,9 +103,10 @@ class LogBatch:
         self._unit: BatchArrays | None = None
         self._lengths: dict[bool, FloatArray] = {}
         self.dim, self.labels = 0, bool(steps) and type(steps[0].context) is Row
-        told = [step.told for step in steps if step.action >= 0]
-        self.told: set[type] = set(map(type, told))
-        fair = self.told <= {bool} or (self.told == {float} and all(0.0 <= each <= 1.0 for each in told))
+        feedback = [step.feedback for step in steps if step.action >= 0]
+        self.feedback_types: set[type] = set(map(type, feedback))
+        types = self.feedback_types
+        fair = types <= {bool} or (types == {float} and all(0.0 <= each <= 1.0 for each in feedback))
         if len(steps) >= FEWEST and fair:
             self.arrays = self._make_arrays()
 
@@ -131,7 +132,7 @@ class LogBatch:
             first[of],
             counts,
             actions,
-            np.array([0.0 if step.told is None else float(step.told) for step in steps]),
+            np.array([0.0 if step.feedback is None else float(step.feedback) for step in steps]),
             np.array([math.nan if step.chance is None else step.chance for step in steps]),
         )
 
@@ -373,7 +374,7 @@ class BatchLearner(Learner):
                 part = slice(arrays.first[t], arrays.first[t] + arrays.counts[t])
                 outcomes.shares[part], outcomes.scores[part] = made.propensities, made.scores
             return
-        action, feedback, chance = step.action, step.told, step.chance
+        action, feedback, chance = step.action, step.feedback, step.chance
         if action < DECIDE:  # a round of its own
             action, p = int(outcomes.actions[place]), float(outcomes.p[place])
             feedback, chance = action == -2 - step.action, None if math.isnan(p) else p

@@ -27,7 +27,7 @@ from smidgen.state.sqrt_ridge import CandidateArrays, candidate_arrays
 from smidgen.structures.choice import LARGEST_COST, check_cost
 
 Mask = NDArray[np.bool_]
-#: How many currencies one budget may have.
+#: Maximum number of currencies of a budget.
 MOST_CURRENCIES = 8
 #: The highest price: the cheapest candidate wins.
 HIGHEST_PRICE = 50.0
@@ -42,7 +42,7 @@ _NO_COLUMNS: FloatArray = np.empty((0, 2))
 
 @structure("smidgen.Budget")
 class Budget:
-    """What decisions may cost, on average.
+    """Limits on the mean cost of decisions.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Budget:
 
 
 class Quote(NamedTuple):
-    """What the candidates of one request cost.
+    """Costs of the candidates of one request, and the penalties that follow.
 
     Attributes
     ----------
@@ -220,10 +220,24 @@ class Pacer:
                 core.pay_rest(self._accounts[name].numbers, float(more), self.limits[name])
 
     def report(self, rows: Rows, decision: Decision, costs: Mapping[str, float]) -> None:
-        """Take what a decision has cost in the place of what was paid for it, and learn from it."""
+        """Take what a decision has cost instead of what was paid for it, and learn from it."""
         paid = decision.costs_of_action()
         self.pay_rest({name: cost - paid.get(name, 0.0) for name, cost in costs.items()})
-        self.learn(rows, int(decision.action), costs)
+        self.learn_action(rows, decision, costs)
+
+    def learn_action(self, rows: Rows | None, decision: Decision, costs: Mapping[str, float]) -> None:
+        """Learn what a decision has cost; with several slots each had its share, as it was expected."""
+        if (actions := decision.actions) is None:
+            self.learn(rows, int(decision.action), costs)
+            return
+        paid, known, many = decision.costs_of_action(), decision.costs or {}, len(actions)
+        K = 0 if rows is None else rows.shape[0] // many
+        for i, action in enumerate(actions):
+            part = {
+                name: cost * (float(known[name][i, action]) / paid[name] if paid.get(name) else 1.0 / many)
+                for name, cost in costs.items()
+            }
+            self.learn(rows, i * K + action, part)
 
     def learn(self, rows: Rows | None, action: int, costs: Mapping[str, float]) -> None:
         """Learn what a candidate has cost; without rows by nothing but the mean."""
@@ -247,27 +261,27 @@ class Pacer:
 
     def to_bytes(self) -> bytes:
         """All that is remembered."""
-        told = {}
+        accounts = {}
         for name, account in self._accounts.items():
             met = np.flatnonzero(account.places[:, 0])
             used = np.flatnonzero((account.columns[:, 0] != 0.0) | (account.columns[:, 1] != 1.0))
-            told[name] = [
+            accounts[name] = [
                 account.numbers,
                 met.astype(np.uint32),
                 account.places[met],
                 used.astype(np.uint32),
                 account.columns[used],
             ]
-        return serialization.encode([FORM, self._dim, told])
+        return serialization.encode([FORM, self._dim, accounts])
 
     def restore(self, content: bytes) -> None:
         """Take over what `to_bytes` gave, of the currencies that this budget has."""
         hint = "give what Learner.save wrote"
         try:
-            form, dim, told = serialization.decode(content)
+            form, dim, accounts = serialization.decode(content)
             if form != FORM or dim != self._dim:
                 raise InvalidRecord(f"the state of the budget has the form {form} and {dim} features", hint)
-            for name, (numbers, met, places, used, columns) in told.items():
+            for name, (numbers, met, places, used, columns) in accounts.items():
                 if (account := self._accounts.get(name)) is None:
                     continue
                 sound = numbers.shape == (NUMBERS,) and bool(np.isfinite(numbers).all()) and numbers[NEXT] >= 0.0
@@ -277,6 +291,16 @@ class Pacer:
                 account.places[met], account.columns[used] = places, columns
         except (ValueError, TypeError, IndexError, AttributeError, *serialization.UNREADABLE) as error:
             raise InvalidRecord(f"the state of the budget cannot be read: {error}", hint) from error
+
+
+class QuotingPacer(Pacer):
+    """A pacer with the prices and estimates of another one, which alone is paid."""
+
+    def __init__(self, source: Pacer) -> None:
+        self._dim, self.limits, self._accounts = source._dim, source.limits, source._accounts
+
+    def pay(self, costs: Mapping[str, float]) -> None:
+        """Pay nothing."""
 
 
 #: The form of the bytes.

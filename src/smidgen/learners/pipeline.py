@@ -1,8 +1,7 @@
-"""Records in front of any learner: a vectorizer and a learner as one, and why it answers as it does, by name.
+"""Learners that take records: a vectorizer and a learner as one, weights by name, and explanations of decisions.
 
-`RecordAdapter` is the part that keeps nothing of its own: from records to what a learner reads, and back to names. The
-functions at the end (`around`, `unwrap`, …) take any learner, with a vectorizer or without; `amended` gives one that
-has learnt other settings, and it goes on with what it knows.
+The functions at the end (`around`, `unwrap`, …) take any learner, with a vectorizer or without; `amended` returns a
+learner with other settings and the same state.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,22 +19,21 @@ from numpy.typing import NDArray
 from smidgen import serialization
 from smidgen.arrays import read_only, writable
 from smidgen.decision import Decision, FloatArray, IntArray
-from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback, NoWeights
-from smidgen.features import Encoded, Row, SparseRows, Vectorizer
+from smidgen.errors import InvalidArgument, NoWeights
+from smidgen.features import Encoded, Row, Rows, Vectorizer
 from smidgen.features.batch import listed
 from smidgen.features.crossing import SIGN
 from smidgen.features.encode import key_of
 from smidgen.features.frames import frame_records, is_frame
-from smidgen.features.parse import plain_record
-from smidgen.features.rows import NO_ARMS, Direction, arm_names
+from smidgen.features.rows import Direction, arm_names
 from smidgen.features.state import Carried
-from smidgen.features.vectors import field_of, from_extension, to_extension
+from smidgen.features.vectors import field_of
 from smidgen.history import History
 from smidgen.knobs import Best
 from smidgen.learners import saving
 from smidgen.learners.bank import Restart, curvature_name
-from smidgen.learners.base import Learner, State, load_state, register
-from smidgen.learners.card import Card, Loop
+from smidgen.learners.base import Learner, PricedLearner, State, load_state, register
+from smidgen.learners.card import Card
 from smidgen.learners.choose.base import RewardLearner
 from smidgen.learners.choose.choice_bank import ChoiceBank
 from smidgen.learners.choose.directions import CATEGORY, ID, BlockWeights
@@ -45,8 +42,18 @@ from smidgen.learners.filter.base import Filter, as_relevance
 from smidgen.learners.label.base import LabelLearner
 from smidgen.learners.label.label_bank import LabelBank
 from smidgen.learners.pacing import Budget
+from smidgen.learners.record_adapter import (
+    RecordAdapter,
+    as_context,
+    by_position,
+    encoded_in,
+    known_rows,
+    on_columns,
+    prepared,
+    with_costs,
+)
 from smidgen.learners.tune import QuadraticTuner
-from smidgen.structures import Candidates, Choice, Ranking
+from smidgen.structures.slots import by_slot
 
 Contributions = list[tuple[str, float]]
 
@@ -191,206 +198,8 @@ def _two_best(decision: Decision, n: int) -> tuple[int, int | None]:
     return shown, max(others, key=lambda i: (float(scores[i]), -i))
 
 
-#: Loops whose contexts are candidates, and loops whose contexts are single records.
-OFFERS, SINGLES = frozenset((Loop.RANK, Loop.CHOOSE)), frozenset((Loop.LABEL, Loop.FILTER, Loop.TUNE))
-
-
-class RecordAdapter:
-    """Adapter between records and a learner that reads rows.
-
-    Parameters
-    ----------
-    learner
-        One of the learners that read: its card and its settings count.
-    dim
-        How many columns the rows have.
-    """
-
-    def __init__(self, learner: Learner, dim: int) -> None:
-        self.loops = loops_read(learner, dim)
-        self._kind = type(learner).__name__
-        self._mains = "reward" in learner.card.kinds  # whether what all candidates share matters
-        self._keeps = learner.keeps_rows
-        self._crosses = bool(getattr(learner, "takes_directions", False))  # whether it crosses vectors itself
-        self._latest: tuple[Encoded, int] | None = None  # what was encoded last, and what was known then
-
-    def encode(self, features: Vectorizer, context: Any, *, deciding: bool = False) -> Encoded:
-        """Encode a record, or candidates, by the names and statistics known; refuse what the learner cannot decide on.
-
-        What is encoded for a decision is remembered: feedback that comes at once need not encode it again.
-        """
-        if isinstance(context, Encoded) and context.dim == features.dim:
-            return context  # of a decision of its own
-        made = self._encoded(features, context)
-        if not self._keeps and (made.names or len(made.slots) or len(made.terms) or made.vectors):
-            made = structs.replace(made, source=source_of(context))
-            if deciding:
-                self._latest = made, features.changes
-        return made
-
-    def again(self, features: Vectorizer, encoded: Encoded) -> Encoded:
-        """Encode again by the present names and statistics, to be learnt, as rows that do not change later.
-
-        Where the record is not at hand, or the learner needs the rows that decided, these.
-        """
-        if encoded.source is None or self._keeps or encoded.dim != features.dim:
-            return encoded.settled()
-        if self._latest is not None and self._latest[0] is encoded and self._latest[1] == features.changes:
-            return encoded.settled()
-        try:
-            made = self._encoded(features, _from_source(encoded.source))
-        except InvalidFeatures as error:
-            raise DecisionMismatch(
-                f"the record of a decision cannot be read: {error.problem}", "give it whole"
-            ) from error
-        if len(made) != len(encoded) or made.candidates != encoded.candidates or made.ids != encoded.ids:
-            raise DecisionMismatch("the record of a decision is not that of its rows", "give it whole")
-        return made
-
-    def _encoded(self, features: Vectorizer, context: Any) -> Encoded:
-        if isinstance(context, Candidates):
-            wanted = Loop.CHOOSE if context.top is None else Loop.RANK
-            if wanted not in self.loops:
-                raise InvalidArgument(
-                    f"the context is {context!r}, and a {self._kind} supports {', '.join(self.loops)}",
-                    "give top=… to rank, omit it to choose" if self.loops & OFFERS else "give one record",
-                )
-            return features.encode_candidates(context, self._mains, self._crosses)
-        if not self.loops & SINGLES:
-            raise InvalidFeatures(
-                f"the context is a {type(context).__name__}, and a {self._kind} compares candidates",
-                "give Candidates(records, context=…, top=…)",
-            )
-        return features.encode(context)
-
-
-def source_of(context: Any) -> bytes | None:
-    """A record, or candidates, as bytes; None of one that says what MessagePack cannot."""
-    try:
-        if isinstance(context, Candidates):
-            tabular = is_frame(context.records) or all(type(each) is dict for each in context.records)
-            return msgspec.msgpack.encode([context.to_record(), tabular], enc_hook=to_extension)
-        return msgspec.msgpack.encode(plain_record(context), enc_hook=to_extension)
-    except (OverflowError, UnicodeEncodeError, TypeError):
-        return None
-
-
-def _from_source(source: bytes) -> Any:
-    """Read what `_source` wrote."""
-    try:
-        found = msgspec.msgpack.decode(source, ext_hook=from_extension)
-        if not isinstance(found, list):
-            return found
-        offer = Candidates.from_record(found[0])
-        if not found[1]:  # records of other kinds than dicts are read one by one, and new names come in that order
-            offer.records = [MappingProxyType(each) for each in offer.records]
-        return offer
-    except (*serialization.UNREADABLE, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise InvalidFeatures(f"it is damaged: {error}", "give what decide made") from error
-
-
-def vectors_in(encoded: Encoded) -> list[tuple[str, NDArray[np.float32]]]:
-    """Return the vectors of what was encoded, as they were sent: path and numbers; none where that is not kept."""
-    if encoded.source is None:
-        return []
-    found: list[tuple[str, NDArray[np.float32]]] = []
-
-    def collect(value: Any, path: str) -> None:
-        if isinstance(value, np.ndarray):
-            found.append((path, value))
-        elif isinstance(value, dict):
-            for name, each in value.items():
-                collect(each, f"{path}.{name}" if path else name)
-
-    try:
-        content = msgspec.msgpack.decode(encoded.source, ext_hook=from_extension)
-    except (*serialization.UNREADABLE, ValueError):
-        return []
-    if isinstance(content, list):
-        for each in content[0]["records"]:
-            collect(each, "")
-        collect(content[0]["context"], "context")
-    else:
-        collect(content, "")
-    return found
-
-
-def loops_read(learner: Any, dim: int) -> frozenset[str]:
-    """The loops that an inner learner serves."""
-    loops = frozenset(learner.card.loops) & (OFFERS | SINGLES)
-    if not loops or not hasattr(learner, "dim"):
-        raise InvalidArgument(
-            f"learner is a {type(learner).__name__}, which uses no features",
-            "give one of the rank, choose, label or filter loop that has a dim",
-        )
-    if learner.dim != dim:
-        raise InvalidArgument(
-            f"the learner has dim={learner.dim} and the vectorizer dim={dim}", "give both the same dim"
-        )
-    return loops
-
-
-def encoded_in(decision: Decision, dim: int) -> Encoded:
-    """The encoded record, or candidates, of a decision."""
-    encoded = decision.context
-    if not isinstance(encoded, Encoded) or encoded.dim != dim:
-        raise DecisionMismatch(
-            f"decision {decision.id} holds a {type(encoded).__name__}, not an encoded record",
-            "pass the decision as decide returned it",
-        )
-    return encoded
-
-
-def as_context(encoded: Encoded, columns: NDArray[np.uint32]) -> Any:
-    """The learner's context, with the new names in these columns: a row, a ranking problem or a choice."""
-    starts, indices, values = encoded.with_columns(columns)
-    if not encoded.candidates:
-        return Row(read_only(indices), writable(values), encoded.dim)
-    rows = SparseRows(read_only(values), read_only(indices.astype(np.int64)), read_only(starts), encoded.dim)
-    if encoded.ids is not None:
-        rows.arms = arm_names(encoded.ids)
-    if len(encoded.direction):
-        n = len(encoded)
-        where, groups = encoded.direction_with(columns), encoded.groups.reshape(n, len(encoded.groups) // n)
-        names = NO_ARMS if encoded.ids is None else rows.arms
-        values = encoded.direction
-        if len(set(where.tolist())) < len(where):  # features that share a column are added up
-            where, place = np.unique(where, return_inverse=True)
-            values = np.zeros(len(where))
-            np.add.at(values, place, encoded.direction)
-        rows.direction = Direction(where, values, groups, names)
-    return Choice(rows) if encoded.top is None else Ranking(rows, encoded.top)
-
-
-def with_costs(offer: Any, context: Any) -> Any:
-    """Rows to choose from, with the costs that the candidates of a context have."""
-    if isinstance(context, Candidates) and isinstance(offer, Choice):
-        offer.costs = context.costs
-    return offer
-
-
-def known_rows(encoded: Encoded) -> SparseRows:
-    """The rows of candidates, without names that had no column when they were encoded."""
-    indices = read_only(encoded.indices.astype(np.int64))
-    rows = SparseRows(read_only(encoded.values), indices, read_only(encoded.starts), encoded.dim)
-    if encoded.ids is not None:
-        rows.arms = arm_names(encoded.ids)
-    return rows
-
-
-def prepared(inner: Learner, context: Any) -> Any:
-    """A context as the inner learner keeps it in a decision: a row is checked, and scaled, by its own entrance."""
-    return inner._row(context) if isinstance(context, Row) and hasattr(inner, "_row") else context
-
-
-def on_columns(inner: Learner, decision: Decision, columns: NDArray[np.uint32]) -> Decision:
-    """A decision on records as the learner that reads rows has it, the new names in these columns."""
-    context = prepared(inner, as_context(decision.context, columns))
-    return structs.replace(decision, kind=inner._kind, settings=inner._settings, context=context)
-
-
 def explained(features: Vectorizer, inner: Learner, decision: Decision, expand: Collection[str] = ()) -> Explanation:
-    """What each feature adds to the answer's score and to its nearest rival's, under the present weights."""
+    """Contribution of each feature to the answer's score and to its nearest rival's, under the present weights."""
     wide = frozenset(expand)
     encoded = encoded_in(decision, features.dim)
     columns = features.planned(encoded)[1]
@@ -398,6 +207,10 @@ def explained(features: Vectorizer, inner: Learner, decision: Decision, expand: 
     starts, indices, values = encoded.with_columns(columns)
     weights = getattr(inner, "seen_weights", None)  # of a bank, with those of its cosines
     weights = inner.weights if weights is None else weights
+    if encoded.entries:
+        return _explained_slots(
+            decision, [explained(features, inner, each.decision, expand) for each in by_slot(decision)]
+        )
     if encoded.candidates:
         seen, blocks = getattr(inner, "seen_rows", None), None
         if seen is not None:  # as the inner learner scales them
@@ -411,6 +224,15 @@ def explained(features: Vectorizer, inner: Learner, decision: Decision, expand: 
     return of_record(decision, Named(starts, row.indices, row.values, names, features.dim, wide), weights, labels)
 
 
+def _explained_slots(decision: Decision, each: Sequence[Explanation]) -> Explanation:
+    """Return what each feature adds to the scores of all slots together."""
+    total: dict[str, float] = {}
+    for name, value in (entry for one in each for entry in one.contributions):
+        total[name] = total.get(name, 0.0) + value
+    added = sorted(total.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
+    return Explanation(decision.actions, added)
+
+
 def _block_contributions(
     features: Vectorizer, inner: Learner, names: Mapping[int, str], direction: Direction | None
 ) -> Callable[[int], Contributions] | None:
@@ -418,25 +240,6 @@ def _block_contributions(
     if not isinstance(inner, ChoiceBank) or direction is None:
         return None
     return lambda row: block_lines(features, names, inner.blocks.contributions(direction, row))
-
-
-def by_position(feedback: Any, encoded: Encoded) -> Any:
-    """Feedback by ids (one, a list, or one with its reward) as feedback by positions."""
-    if encoded.ids is None or not isinstance(feedback, (str, list, tuple)):
-        return feedback
-    places = {each: place for place, each in enumerate(encoded.ids)}
-    try:
-        if isinstance(feedback, str):
-            return places[feedback]
-        if len(feedback) == 2 and isinstance(feedback[0], str) and isinstance(feedback[1], (int, float)):
-            return places[feedback[0]], feedback[1]
-        if feedback and all(isinstance(each, str) for each in feedback):
-            return np.array([places[each] for each in feedback], np.int64)
-    except KeyError as error:
-        raise InvalidFeedback(
-            f"{error.args[0]!r} is not the id of a candidate", "name candidates that were offered"
-        ) from None
-    return feedback
 
 
 def played(pipeline: Pipeline, records: Any, y: Any) -> History:
@@ -502,8 +305,8 @@ def _size(settings: Mapping[str, Any]) -> int:
         example={"features": Vectorizer(dim=64), "learner": PreferencePerceptron(dim=64)},
     )
 )
-class Pipeline(Learner):
-    """A learner that takes records: what an app has, in the place of rows of numbers.
+class Pipeline(PricedLearner):
+    """A learner that takes records, as apps have them, instead of rows of numbers.
 
     Parameters
     ----------
@@ -530,9 +333,9 @@ class Pipeline(Learner):
     **Bound** that of the inner learner for the rows that it reads. They change as statistics become known, so a bound
     against one fixed weight vector holds from then on.
     **Cost** the fields of the record, and that of the inner learner.
-    **Differs** from a fixed feature map: a filter's statistics are those of what it forwarded, as it hears of nothing
-    else. A constant column is there for labels, filters and rewards; among candidates that are compared with each other
-    what all of them share is left out.
+    **Differs** from a fixed feature map: a filter's statistics are those of what it forwarded, since it receives no
+    other feedback. A constant column is there for labels, filters and rewards; among candidates that are compared with
+    each other what all of them share is left out.
 
     Examples
     --------
@@ -629,7 +432,7 @@ class Pipeline(Learner):
         return [(name, lines[name]) for name in chosen]
 
     def explain(self, decision: Decision, expand: Collection[str] = ()) -> Explanation:
-        """What each feature adds to the answer's score and to its nearest rival's, under the present weights.
+        """Contribution of each feature to the answer's score and to its nearest rival's, under the present weights.
 
         A vector has one line, the sum over its features; those of the fields in ``expand`` are shown one by one.
         """
@@ -689,41 +492,11 @@ class Pipeline(Learner):
         encoded = encoded_in(now, self.dim)
         ids, columns = self._features.planned(encoded)
         inner, made = self._inner, on_columns(self._inner, now, columns)
-        self._step(encoded, ids, lambda: inner._learn(made, by_position(feedback, encoded)))
+        told = feedback if isinstance(inner, RewardLearner) else by_position(feedback, encoded)
+        self._step(encoded, ids, lambda: inner._learn(made, told))
 
-    def learn(self, decision: Decision, feedback: Any, *, costs: Mapping[str, float] | None = None) -> None:
-        """Take one step from the feedback on a decision: after any delay, in any order, once per decision.
-
-        Parameters
-        ----------
-        decision, feedback
-            What `decide` returned, and the feedback.
-        costs
-            Under a budget: what the decision really cost, by currency, e.g. ``{"usd": 0.0012}``.
-        """
-        paid = None if costs is None else self._check_costs(costs)
-        super().learn(decision, feedback)
-        if paid is not None:
-            self._learn_costs(decision, paid)
-
-    def learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
-        """Take what a decision has cost, before or after its reward, or without one; once per decision.
-
-        It replaces what `decide` paid for it, and the estimates of costs learn from it.
-        """
-        paid = self._check_costs(costs)
-        if not isinstance(decision, Decision) or decision.kind != self._kind or decision.settings != self._settings:
-            self._refuse_foreign(decision)
-        self._learn_costs(decision, paid)
-
-    def _check_costs(self, costs: Any) -> dict[str, float]:
-        if self._pacer is None:
-            raise InvalidFeedback("costs are given and the learner has no budget", "make it with budget=Budget({…})")
-        return self._pacer.check(costs)
-
-    def _learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
-        if self._pacer is not None:
-            self._pacer.report(known_rows(encoded_in(decision, self.dim)), decision, costs)
+    def _priced_rows(self, decision: Decision) -> Rows:
+        return known_rows(encoded_in(decision, self.dim))
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         encoded = self._front.again(self._features, self._front.encode(self._features, context, deciding=True))

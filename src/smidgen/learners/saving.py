@@ -39,7 +39,7 @@ from smidgen.serialization import DTYPES, UNREADABLE
 LEARNER_FORMAT = 2
 #: The number of the arithmetic by which learners step. Raise it with every change that lets the same decisions and
 #: feedback lead to other weights: states that were folded before it are not what a log leads to, and are folded again.
-ARITHMETIC = 1
+ARITHMETIC = 2
 _MAGIC = b"smidgen learner "
 _FIRST = _MAGIC + b"%d\n" % LEARNER_FORMAT
 _HEAD = struct.Struct("<18sHIQ32s")
@@ -116,15 +116,15 @@ def _sum(*parts: bytes | memoryview) -> bytes:
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write to a temporary file, sync, rename: a reader sees the old file or the new one, never a partial one."""
     target = Path(path)
-    descriptor, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, target)
+        os.replace(temporary, target)
     except BaseException:
-        Path(aside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 

@@ -1,4 +1,4 @@
-"""Which decisions have been learnt, as ranges of their numbers."""
+"""Learned decisions, as ranges of their numbers."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ Estimates: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 #: Indices, values and row starts. Dense rows have no starts: there the indices are those of every row.
 CandidateArrays: TypeAlias = tuple[Indices, FloatArray, IntArray]
 
-#: In the place of the row starts of dense rows.
+#: Instead of the row starts of dense rows.
 NO_STARTS: IntArray = np.empty(0, np.int64)
 
 
@@ -64,9 +64,9 @@ def candidate_arrays(rows: Rows) -> CandidateArrays:
 
 
 Slots = NDArray[np.int32]
-#: What became of an example: learnt; refused, since a number is not finite; not learnt, for want of free rows.
+#: Outcome of an example: learnt; refused, since a number is not finite; not learnt, for want of free rows.
 LEARNT, STRANGE, FULL = 0, 1, 2
-#: How many rows there are at first where columns claim them one by one.
+#: Initial number of rows if columns claim them one by one.
 FEW = 16
 
 

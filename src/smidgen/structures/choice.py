@@ -1,7 +1,4 @@
-"""A choice of one item, as a (very simple) structured object; candidates as records.
-
-Candidates have ids or positions, and the context that they are offered in.
-"""
+"""A choice of one item, as a (very simple) structured object, and what items cost."""
 
 from __future__ import annotations
 
@@ -16,11 +13,9 @@ from smidgen import checks
 from smidgen._core import ranking
 from smidgen.arrays import read_only
 from smidgen.decision import FloatArray
-from smidgen.errors import InvalidArgument, InvalidFeatures, InvalidFeedback
-from smidgen.features import Rows, all_rows, as_rows, check_dim, limits
-from smidgen.features.batch import listed
-from smidgen.features.frames import frame_records, is_frame
-from smidgen.features.parse import plain_record, shown
+from smidgen.errors import InvalidArgument, InvalidFeedback
+from smidgen.features import Rows, all_rows, as_rows, check_dim
+from smidgen.features.parse import shown
 from smidgen.features.rows import longest_row
 from smidgen.serialization import same, structure
 from smidgen.structures.base import Structure
@@ -45,7 +40,7 @@ class Choice(Structure):
     costs
         What each item costs, where that is known before the choice: a list of amounts by currency, e.g.
         ``{"usd": [0.001, 0.02]}``, or for each item a mapping of currencies to amounts. They count for learners with a
-        `Budget`. None in the place of an amount: it is not known.
+        `Budget`. An amount of None is not known.
 
     Notes
     -----
@@ -96,7 +91,7 @@ class Choice(Structure):
 
     @property
     def available(self) -> Mask:
-        """Which items may be chosen, as a mask."""
+        """Mask of the items that may be chosen."""
         return read_only(self.mask) if len(self.mask) else np.ones(len(self), np.bool_)
 
     def only(self, available: Any) -> Choice:
@@ -108,6 +103,12 @@ class Choice(Structure):
         mask = self.available.copy()
         mask[[self._index(item) for item in items]] = False
         return self._with_mask(Choice(self.rows, mask).mask)
+
+    def with_costs(self, costs: Any) -> Choice:
+        """Copy with other costs; the features are shared."""
+        made = self._with_mask(self.mask)
+        made.costs = known_costs(costs, len(self))
+        return made
 
     def _with_mask(self, mask: Mask) -> Choice:
         made = Choice(self.rows)
@@ -169,7 +170,7 @@ class Choice(Structure):
         fields = {"items": self.rows.to_record(), "available": self.mask if len(self.mask) else None}
         if self.costs is None:
             return fields
-        return {**fields, "costs": _told_costs(self.costs)}
+        return {**fields, "costs": written_costs(self.costs)}
 
     @classmethod
     def from_record(cls, fields: dict[str, Any]) -> Choice:
@@ -216,7 +217,7 @@ def check_cost(place: str, cost: Any) -> float:
     return float(cost)
 
 
-def _told_costs(costs: Mapping[str, FloatArray]) -> dict[str, list[float | None]]:
+def written_costs(costs: Mapping[str, FloatArray]) -> dict[str, list[float | None]]:
     """Costs by currency as a record has them: None where a cost is not known."""
     return {name: [None if math.isnan(x) else x for x in each.tolist()] for name, each in costs.items()}
 
@@ -260,113 +261,3 @@ def _amount(place: str, value: Any) -> float:
         return check_cost(place, value)
     except InvalidFeedback as error:
         raise InvalidArgument(error.problem, error.hint) from error
-
-
-@structure
-class Candidates:
-    """Candidates described by records; a `Pipeline` ranks them or chooses one.
-
-    Parameters
-    ----------
-    records
-        A mapping of ids (strings or ints) to records, or a list of records, or a frame with one row per candidate.
-        Candidates of a mapping have an id, which is a category like any other; those of a list have none.
-    context
-        A record of what is the same for all of them: the device, the hour, the user.
-    top
-        How many places of a ranking count. With it a ranking is decided, without it one item is chosen.
-    costs
-        What each candidate costs, for learners with a `Budget`: as in `Choice`, or a mapping of ids to amounts by
-        currency. Left out, a field ``costs`` of a record that is an object of numbers is taken, and is no feature:
-        ``{"small": {"costs": {"usd": 0.001}}}``.
-
-    Examples
-    --------
-    >>> import smidgen
-    >>> banners = smidgen.Candidates({"a": {"topic": "art"}, "b": {"topic": "cars"}}, context={"device": "ios"})
-    >>> banners
-    Candidates(2 by id, with a context, to choose from)
-    >>> banners.ids
-    ('a', 'b')
-    """
-
-    __slots__ = ("context", "costs", "ids", "records", "top")
-
-    def __init__(self, records: Any, context: Any = None, top: int | None = None, costs: Any = None) -> None:
-        self.ids: tuple[str | int, ...] | None = None
-        if isinstance(records, Mapping):
-            self.ids = _as_ids(tuple(records))
-            self.records: list[Any] = [{} if record is None else record for record in records.values()]
-        else:
-            self.records = listed(records)
-        self.context = context
-        self.top = None if top is None else checks.whole("top", top, "give the number of places that count, e.g. top=5")
-        if not 1 <= len(self.records) <= limits.CANDIDATES:
-            raise InvalidFeatures(
-                f"there are {len(self.records):,} candidates", f"give 1 to {limits.CANDIDATES:,} of them"
-            )
-        #: By currency, what each candidate costs; NaN where it is not known.
-        self.costs: dict[str, FloatArray] | None = None
-        if costs is None:
-            self._take_costs()
-        elif costs:
-            if self.ids is not None and isinstance(costs, Mapping) and any(each in costs for each in self.ids):
-                costs = [costs.get(each) for each in self.ids]
-            self.costs = known_costs(costs, len(self))
-
-    def _take_costs(self) -> None:
-        """Take the field ``costs`` of records, where it is an object, as what the candidates cost."""
-        if type(self.records) is not list or not any(
-            type(each) is dict and type(each.get("costs")) is dict for each in self.records
-        ):
-            return
-        told = [each.get("costs") if type(each) is dict else None for each in self.records]
-        found = [each if type(each) is dict else None for each in told]
-        self.costs = known_costs(found, len(self))
-        self.records = [
-            each if cost is None else {name: value for name, value in each.items() if name != "costs"}
-            for each, cost in zip(self.records, found, strict=True)
-        ]
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def to_record(self) -> dict[str, Any]:
-        """The fields that rebuild these candidates: their records as JSON would say them."""
-        about = None if self.context is None else plain_record(self.context)
-        ids = None if self.ids is None else list(self.ids)
-        costs = {} if self.costs is None else {"costs": _told_costs(self.costs)}
-        return {
-            "records": [
-                plain_record(each) for each in (frame_records(self.records) if is_frame(self.records) else self.records)
-            ],
-            "ids": ids,
-            "context": about,
-            "top": self.top,
-            **costs,
-        }
-
-    @classmethod
-    def from_record(cls, fields: dict[str, Any]) -> Candidates:
-        """Rebuild from `to_record`."""
-        records, ids = fields["records"], fields["ids"]
-        given = records if ids is None else dict(zip(ids, records, strict=True))
-        return cls(given, context=fields["context"], top=fields["top"], costs=fields.get("costs") or ())
-
-    def __repr__(self) -> str:
-        by = "id" if self.ids is not None else "position"
-        about = ", with a context" if self.context is not None else ""
-        what = "to choose from" if self.top is None else f"to rank, top={self.top}"
-        return f"Candidates({len(self)} by {by}{about}, {what})"
-
-
-def _as_ids(ids: tuple[Any, ...]) -> tuple[str | int, ...]:
-    for each in ids:
-        if not isinstance(each, str) and not checks.is_whole(each):
-            raise InvalidFeatures(f"a candidate's id is {shown(each)}", "give a string or a whole number")
-        if len(str(each)) > limits.KEY:
-            raise InvalidFeatures(f"a candidate's id is {shown(each)}", f"give at most {limits.KEY} characters")
-    if len({str(each) for each in ids}) < len(ids):
-        twice = next(each for each in ids if isinstance(each, str) and any(str(o) == each and o != each for o in ids))
-        raise InvalidFeatures(f"{twice!r} and {int(twice)} are both ids", "give each candidate its own id")
-    return tuple(each if isinstance(each, str) else int(each) for each in ids)

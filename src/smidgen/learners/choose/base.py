@@ -16,7 +16,7 @@ from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, I
 from smidgen.features import Rows, as_stream, check_dim
 from smidgen.features.rows import DenseRows, SparseRows, check_finite, is_sparse
 from smidgen.history import History
-from smidgen.learners.base import as_reward, check_shapes
+from smidgen.learners.base import PricedLearner, as_reward, check_shapes
 from smidgen.learners.log_batch import (
     DECIDE,
     BatchArrays,
@@ -28,7 +28,7 @@ from smidgen.learners.log_batch import (
     make_outcomes,
 )
 from smidgen.learners.pacing import Budget, Pacer, Quote
-from smidgen.randomness import COIN, DIRECTION, stream_key
+from smidgen.randomness import COIN, DIRECTION, SLOT_STREAMS, U64, stream_key
 from smidgen.state.sqrt_ridge import (
     FULL,
     LEARNT,
@@ -40,6 +40,7 @@ from smidgen.state.sqrt_ridge import (
     candidate_arrays,
 )
 from smidgen.structures import Choice
+from smidgen.structures.slots import Page, slot_feedback
 
 Mask = NDArray[np.bool_]
 #: Rules: the highest upper confidence bound, inverse gaps, the argmaxes of posterior samples.
@@ -55,24 +56,6 @@ Settled: TypeAlias = tuple[int, int, float]
 Played: TypeAlias = tuple[CandidateArrays, int, Mask, FloatArray]
 #: What was shown in each round, what had the highest estimate, and the probability of what was shown.
 Shown: TypeAlias = tuple[IntArray, IntArray, FloatArray]
-
-
-def pack(
-    rule: int,
-    *,
-    width: float = 1.0,
-    gamma: float = 0.0,
-    floor: float,
-    min_share: float,
-    draws: bool,
-    ridge: float,
-    keep: float,
-    count: int = 0,
-) -> FloatArray:
-    """The numbers of a learner that has not learnt yet."""
-    numbers = np.zeros(NUMBERS)
-    numbers[RULE:] = rule, width, gamma, floor, min_share, draws, ridge, keep, count
-    return numbers
 
 
 def candidates(context: Any, dim: int) -> tuple[Rows, Mask]:
@@ -167,7 +150,7 @@ def _rewards(rewards: Any) -> FloatArray:
 
 
 def _masks(available: Any, T: int, K: int) -> NDArray[np.bool_]:
-    """Which candidates are on offer: K bools for each round, one after the other, or K for all, or none."""
+    """Masks of the offered candidates: K bools for each round in turn, or K for all rounds, or none."""
     if available is None:
         return np.empty(0, np.bool_)
     hint = f"give {K} bools, or {T} × {K}, at least one of them true in every round"
@@ -185,9 +168,10 @@ def _masks(available: Any, T: int, K: int) -> NDArray[np.bool_]:
 #: Columns in use up to which A is kept in full where that is left to the learner.
 LARGE = 256
 _NO_SCORES: FloatArray = np.empty(0)
-#: In the place of prices and shares: there is no budget.
+#: Prices and shares of a learner without a budget.
 _FREE = (_NO_SCORES, _NO_SCORES)
 _NO_MARKS: Slots = np.empty(0, np.int32)
+_NO_MASK: Mask = np.empty(0, np.bool_)
 _Ridge: TypeAlias = SqrtRidge | ColumnRidge
 
 
@@ -201,12 +185,15 @@ def bytes_of_state(settings: Mapping[str, Any]) -> int:
     return 8 * (rows * wide * (columns - 1) + columns * (dim if dim > rows else 0))
 
 
-class RewardLearner(BatchLearner):
+class RewardLearner(PricedLearner, BatchLearner):
     """Base of learners that choose one of several candidates and receive the reward of that one only.
 
     A ridge regression of rewards on joint features, one weight vector for all candidates. How its estimates lead to a
     choice is up to the rule.
     """
+
+    #: Candidates for several slots are chosen slot by slot.
+    fills_slots = True
 
     def __init__(
         self,
@@ -235,7 +222,7 @@ class RewardLearner(BatchLearner):
         floor = checks.number("floor", floor, hint, at_least=0.0, at_most=1.0)
         hint = "give the least probability of each candidate, in [0, 1]"
         min_share = checks.number("min_share", min_share, hint, at_least=0.0, at_most=1.0)
-        checks.one_of("covariance", covariance, {"auto": 0, "full": 0, "diagonal": 0})
+        checks.one_of("covariance", covariance, ("auto", "full", "diagonal"))
         settings = {"dim": self.dim, "ridge": ridge, **params, "covariance": covariance, "forgetting": keep}
         for name in fixed:  # no arguments of its constructor
             del settings[name]
@@ -247,18 +234,9 @@ class RewardLearner(BatchLearner):
         super().__init__(params=settings, seed=seed)
         self._pacer = None if budget is None else Pacer(budget.limits, self.dim)
         self._quote: Quote | None = None  # of the decision that is being made
-        self._numbers = pack(
-            rule,
-            width=width,
-            gamma=gamma,
-            floor=floor,
-            min_share=min_share,
-            draws=draw,
-            ridge=ridge,
-            keep=keep,
-            count=samples,
-        )
-        self._keys = np.concatenate([stream_key(self._seed, COIN), stream_key(self._seed, DIRECTION)])
+        self._numbers = np.zeros(NUMBERS)
+        self._numbers[RULE:] = rule, width, gamma, floor, min_share, draw, ridge, keep, samples
+        self._keys = self._keys_of(0)
         self._ridge: _Ridge
         if covariance == "diagonal":
             self._ridge = ColumnRidge(self.dim, ridge, keep)
@@ -268,6 +246,11 @@ class RewardLearner(BatchLearner):
         self._samples = rule == SAMPLES
         self._alone = not self._samples  #: whether its ridge and a bound are all that there is to a choice
         self._marks = np.full(self.dim, -1, np.int32) if self._samples else _NO_MARKS
+
+    def _keys_of(self, slot: int) -> U64:
+        """The keys by which is drawn for a slot; those of the first are those of decisions without slots."""
+        streams = COIN + SLOT_STREAMS * slot, DIRECTION + SLOT_STREAMS * slot
+        return np.concatenate([stream_key(self._seed, stream) for stream in streams])
 
     @property
     def weights(self) -> FloatArray:
@@ -351,12 +334,17 @@ class RewardLearner(BatchLearner):
                 refuse(why)
 
     def _decide(self, context: Any, number: int) -> Decision:
+        if type(context) is Page:
+            return self._decide_page(context, number)
         rows, mask = candidates(context, self.dim)
         K, (idx, val, starts), ridge = rows.shape[0], rows.offer or candidate_arrays(rows), self._ridge
         scores, widths, p = np.empty(K), np.empty(K), np.empty(K)
+        prices: dict[str, float] | None = None
+        costs: dict[str, FloatArray] | None = None
         if self._pacer is not None:
-            return self._decide_priced(context, number, rows, mask, (scores, widths, p))
-        if self._alone and type(ridge) is SqrtRidge:  # the usual case, without another call
+            settled, quoted = self._settle_priced(self._pacer, context, number, rows, mask, (scores, widths, p))
+            prices, costs = self._pacer.prices, quoted.costs
+        elif self._alone and type(ridge) is SqrtRidge:  # the usual case, without another call
             R, slots, numbers, keys = ridge.R, ridge.slots, self._numbers, self._keys
             settled = choose.decide_root(R, slots, idx, val, starts, 0, mask, numbers, keys, number, scores, widths, p)
         else:
@@ -376,82 +364,85 @@ class RewardLearner(BatchLearner):
             propensities=p,
             scores=scores,
             widths=widths,
+            price=prices,
+            costs=costs,
         )
 
-    def _decide_priced(self, context: Any, number: int, rows: Rows, mask: Mask, out: Estimates) -> Decision:
-        """The decision under the prices of a budget."""
-        (action, greedy, propensity), quoted, prices = self._settle_priced(context, number, rows, mask, out)
-        if action < 0:
-            refuse(action)
+    def _decide_page(self, page: Page, number: int) -> Decision:
+        """A choice for each slot, among the candidates that are left."""
+        n, K = len(page), len(page.choices[0])
+        table = np.empty((n, K)), np.empty((n, K)), np.empty((n, K))
+        actions, explored, chance = np.empty(n, np.int64), False, 1.0
+        costs: dict[str, list[FloatArray]] = {}
+        for i, choice in enumerate(page.choices):
+            mask = page.layout.open(i, actions[:i].tolist())
+            settled, quoted = self._settle_slot(choice, mask, number, i, (table[0][i], table[1][i], table[2][i]))
+            actions[i] = settled[0]
+            explored = explored or settled[0] != settled[1]
+            chance *= settled[2]
+            for name, each in (quoted or {}).items():
+                costs.setdefault(name, []).append(each)
         return Decision(
             kind=self._kind,
             settings=self._settings,
             number=number,
-            action=action,
-            greedy=greedy,
-            context=context,
-            explored=action != greedy,
-            propensity=propensity,
-            propensities=out[2],
-            scores=out[0],
-            widths=out[1],
-            price=prices,
-            costs=quoted.costs,
+            action=actions,
+            greedy=self._predict_page(page) if explored else actions,
+            context=page,
+            explored=explored,
+            propensity=chance,
+            propensities=table[2],
+            scores=table[0],
+            widths=table[1],
+            price=None if self._pacer is None else self._pacer.prices,
+            costs={name: np.array(each) for name, each in costs.items()} if self._pacer is not None else None,
         )
 
+    def _settle_slot(
+        self, choice: Choice, mask: Mask, number: int, slot: int, out: Estimates
+    ) -> tuple[Settled, dict[str, FloatArray] | None]:
+        """The choice for one slot, and what the candidates cost there."""
+        rows, keys, quoted = candidates(choice, self.dim)[0], self._keys_of(slot), None
+        if self._pacer is None:
+            settled = self._choose(rows, mask, number, out, keys)
+        else:
+            settled, quote = self._settle_priced(self._pacer, choice, number, rows, mask, out, keys)
+            quoted = quote.costs
+        if settled[0] < 0:
+            refuse(settled[0])
+        return settled, quoted
+
     def _settle_priced(
-        self, context: Any, number: int, rows: Rows, mask: Mask, out: Estimates
-    ) -> tuple[Settled, Quote, dict[str, float]]:
-        """Estimates as ever, then the choice with prices."""
-        pacer = self._pacer
-        assert pacer is not None  # noqa: S101 - the caller has checked it
+        self,
+        pacer: Pacer,
+        context: Any,
+        number: int,
+        rows: Rows,
+        mask: Mask,
+        out: Estimates,
+        keys: U64 | None = None,
+    ) -> tuple[Settled, Quote]:
+        """Compute estimates as without a budget, then choose with prices."""
+        keys = self._keys if keys is None else keys
         self._quote = quoted = pacer.quote(rows, mask, getattr(context, "costs", None))
         try:
-            settled = self._choose(rows, mask, number, out)
+            settled = self._choose(rows, mask, number, out, keys)
         finally:
             self._quote = None
         if not self._samples and settled[0] != NOT_FINITE:
             pricing = quoted.penalty, quoted.shares
-            settled = choose.choose_priced(mask, self._numbers, self._keys, number, *out, pricing)
-        return settled, quoted, pacer.prices
+            settled = choose.choose_priced(mask, self._numbers, keys, number, *out, pricing)
+        return settled, quoted
 
-    def learn(self, decision: Decision, feedback: Any, *, costs: Mapping[str, float] | None = None) -> None:
-        """Take one step from the feedback on a decision: after any delay, in any order, once per decision.
+    def _priced_rows(self, decision: Decision) -> Rows:
+        if type(decision.context) is Page:
+            return decision.context.all_rows()
+        return candidates(decision.context, self.dim)[0]
 
-        Parameters
-        ----------
-        decision, feedback
-            What `decide` returned, and the reward.
-        costs
-            Under a budget: what the decision really cost, by currency, e.g. ``{"usd": 0.0012}``.
-        """
-        paid = None if costs is None else self._check_costs(costs)
-        super().learn(decision, feedback)
-        if paid is not None:
-            self._learn_costs(decision, paid)
-
-    def learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
-        """Take what a decision has cost, before or after its reward, or without one; once per decision.
-
-        It replaces what `decide` paid for it, and the estimates of costs learn from it.
-        """
-        paid = self._check_costs(costs)
-        if not isinstance(decision, Decision) or decision.kind != self._kind or decision.settings != self._settings:
-            self._refuse_foreign(decision)
-        self._learn_costs(decision, paid)
-
-    def _check_costs(self, costs: Any) -> dict[str, float]:
-        if self._pacer is None:
-            raise InvalidFeedback("costs are given and the learner has no budget", "make it with budget=Budget({…})")
-        return self._pacer.check(costs)
-
-    def _learn_costs(self, decision: Decision, costs: Mapping[str, float]) -> None:
-        if self._pacer is not None:
-            self._pacer.report(candidates(decision.context, self.dim)[0], decision, costs)
-
-    def _choose(self, given: Rows, mask: Mask, number: int, out: Estimates) -> Settled:
+    def _choose(self, given: Rows, mask: Mask, number: int, out: Estimates, keys: U64 | None = None) -> Settled:
         """The action, the greedy one and the action's propensity."""
-        rows, ridge, numbers, keys = candidate_arrays(given), self._ridge, self._numbers, self._keys
+        rows, ridge, numbers = candidate_arrays(given), self._ridge, self._numbers
+        keys = self._keys if keys is None else keys
         pricing = _FREE if self._quote is None else (self._quote.penalty, self._quote.shares)
         if isinstance(ridge, SqrtRidge):
             R, slots = ridge.R, ridge.slots
@@ -463,6 +454,9 @@ class RewardLearner(BatchLearner):
         return choose.decide_columns(ridge.D, *rows, 0, mask, numbers, keys, number, *out)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
+        if type(decision.context) is Page:
+            self._learn_page(decision, feedback)
+            return
         reward = as_reward(feedback)
         try:
             rows, mask = candidates(decision.context, self.dim)
@@ -471,6 +465,29 @@ class RewardLearner(BatchLearner):
                 f"decision {decision.id}: {error.problem}", "pass the decision as decide returned it"
             ) from error
         self._hear(rows, chosen(decision.action, rows, mask), reward, decision.number)
+
+    def _learn_page(self, decision: Decision, feedback: Any) -> None:
+        """Learn the rewards of the slots that have one, in the order of the slots."""
+        page, actions = decision.context, np.asarray(decision.action)
+        if actions.shape != (len(page),):
+            raise InvalidFeedback(f"the action is {decision.action!r}", f"give an index for each of {len(page)} slots")
+        told = [(i, as_reward(reward)) for i, reward in slot_feedback(page.slot_ids, feedback)]
+        self._hear_page(page, {i: (int(actions[i]), reward) for i, reward in told}, decision.number)
+
+    def _hear_page(self, page: Page, told: Mapping[int, tuple[int, float]], number: int | None = None) -> None:
+        """Learn the actions and rewards of slots; all of them, or none."""
+        steps = []
+        for i, (action, reward) in told.items():
+            rows = candidates(page.choices[i], self.dim)[0]
+            steps.append((rows, chosen(action, rows, _NO_MASK), reward))
+        before = self._kept() if len(steps) > 1 else None
+        try:
+            for step in steps:
+                self._hear(*step, number)
+        except BaseException:
+            if before is not None:
+                self._put_back(before)
+            raise
 
     def teach_along(self, batch: LogBatch) -> list[FloatArray]:
         """Teach the answers of a batch, and predict its decisions, which take no number.
@@ -502,12 +519,14 @@ class RewardLearner(BatchLearner):
         if step.action == DECIDE:
             scores = self._decide(step.context, 0).scores
             return _NO_SCORES if scores is None else np.clip(scores, 0.0, 1.0)
-        self.teach(step.context, (step.action, step.told))
+        self.teach(step.context, (step.action, step.feedback))
         return _NO_SCORES
 
     def _takes(self, batch: LogBatch) -> BatchArrays | None:
         fades = isinstance(self._ridge, SqrtRidge) and self._ridge.keep < 1.0
-        return None if fades or self._pacer is not None or batch.labels or bool in batch.told else super()._takes(batch)
+        if fades or self._pacer is not None or batch.labels or bool in batch.feedback_types:
+            return None
+        return super()._takes(batch)
 
     def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
         ridge, numbers, keys = self._ridge, self._numbers, self._keys
@@ -534,7 +553,10 @@ class RewardLearner(BatchLearner):
         )
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
-        """Learn the reward of a known example: the answer is (action, reward)."""
+        """Learn the reward of a known example: the answer is (action, reward), or such a pair for each slot."""
+        if type(context) is Page:
+            self._teach_page(context, answer)
+            return
         rows, mask = candidates(context, self.dim)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             raise InvalidFeedback(
@@ -542,6 +564,17 @@ class RewardLearner(BatchLearner):
             )
         reward = as_reward(answer[1])
         self._hear(rows, chosen(answer[0], rows, mask), reward)
+
+    def _teach_page(self, page: Page, answer: Any) -> None:
+        hint = 'give (action, reward) by slot, e.g. {"hero": (0, 1.0)}'
+        if not isinstance(answer, Mapping):
+            raise InvalidFeedback(f"the answer is {answer!r}", hint)
+        told: dict[int, tuple[int, float]] = {}
+        for i, pair in slot_feedback(page.slot_ids, answer):
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise InvalidFeedback(f"the answer of slot {page.slot_ids[i]!r} is {pair!r}", hint)
+            told[i] = pair[0], as_reward(pair[1])
+        self._hear_page(page, told)
 
     def _hear(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
         """Learn the reward of one row, of the decision of that number if it was one."""
@@ -597,15 +630,25 @@ class RewardLearner(BatchLearner):
         ridge = self._ridge
         return ridge.diagonal if isinstance(ridge, SqrtRidge) else ridge.faded(self._numbers[ROUNDS])[1]
 
-    def _predict(self, context: Any) -> int:
+    def _predict(self, context: Any) -> Any:
+        if type(context) is Page:
+            return self._predict_page(context)
         rows, mask = candidates(context, self.dim)
         K = rows.shape[0]
         out = np.empty(K), np.empty(K), np.empty(K)
         if self._pacer is not None:
-            action, greedy, _ = self._settle_priced(context, 0, rows, mask, out)[0]
+            action, greedy, _ = self._settle_priced(self._pacer, context, 0, rows, mask, out)[0]
         else:
             action, greedy, _ = self._choose(rows, mask, 0, out)
         return greedy if action >= 0 else refuse(action)
+
+    def _predict_page(self, page: Page) -> IntArray:
+        """The best candidate of each slot, given the best of those before it."""
+        K, best = len(page.choices[0]), list[int]()
+        for i, choice in enumerate(page.choices):
+            out = np.empty(K), np.empty(K), np.empty(K)
+            best.append(self._settle_slot(choice, page.layout.open(i, best), 0, i, out)[0][1])
+        return np.array(best, np.int64)
 
     def _state(self) -> dict[str, NDArray[Any]]:
         return {"rounds": self._numbers[: ROUNDS + 1], **self._ridge.arrays()}

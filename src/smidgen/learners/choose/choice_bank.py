@@ -33,6 +33,7 @@ from smidgen.learners.choose.base import (
 from smidgen.learners.choose.directions import NO_BLOCKS, BlockArrays, VectorBlocks
 from smidgen.learners.log_batch import BatchArrays, LogBatch
 from smidgen.learners.pacing import Budget
+from smidgen.randomness import U64
 from smidgen.state.sqrt_ridge import (
     FULL,
     LEARNT,
@@ -47,7 +48,7 @@ from smidgen.structures import Choice
 
 #: What A starts as, by its form: a·I.
 STARTS = {"full": 0.1, "diagonal": 0.01}
-#: What became of an example, beside what a ridge says (_core/bank.cpp).
+#: Outcomes of an example, in addition to those of a ridge (_core/bank.cpp).
 FULL_CURVED, FULL_ARMS, ALARM = 3, 4, 5
 #: Places for candidates at first, and in the end.
 FEW_ARMS, MOST_ARMS = 8, 8192
@@ -55,11 +56,14 @@ _Arrays: TypeAlias = tuple[FloatArray, Slots, IntArray, FloatArray]
 _NO_MATRIX, _NO_SLOTS, _NO_COUNT = np.empty((0, 0)), np.empty(0, np.int32), np.zeros(1, np.int64)
 _NOTHING: _Arrays = (_NO_MATRIX, _NO_SLOTS, _NO_COUNT, _NO_MATRIX)
 _PREFIX = "curved_"
+#: Numbers behind the weights of the fast model: its evidence, and what it gained lately (_core/bank.hpp).
+FAST = 3
 
 
 def _size(settings: Mapping[str, Any]) -> int:
     """Bytes of the largest form of both models, and of the book."""
-    dim, book = int(settings["dim"]), 8 * 511 + 44 * FEW_ARMS
+    dim = int(settings["dim"])
+    book = 8 * 511 + 44 * FEW_ARMS + 8 * (dim + FAST)
     diagonal = 16 * dim
     if settings.get("covariance", "auto") == "diagonal":
         return diagonal + book
@@ -114,17 +118,21 @@ class ChoiceBank(RewardLearner):
     Σ(e_plain − e) > √Σ(e_plain − e)²; of several the one with the largest difference. What the leader leaves
     unexplained of a candidate, (r − f)/(1 + v), is summed by candidate and fades by .995 per reward: its shrunken mean
     g = Σ/(n + 2) and its uncertainty u = 1/(n + 2) are added, as long as no answer was overtaken by a later one
-    (what is heard first is one-sided then: clicks come before silence). Show argmax f_a + g_a + κ√(v_a + u_a), or with
-    probability ``floor`` any. If the mean of the last 100 rewards lies below that of the (up to 400) before them by
-    five standard errors, all models start afresh, and `restarts` says so.
+    (early feedback is one-sided then: clicks come before expired windows). Show argmax f_a + g_a + κ√(v_a + u_a), or
+    with probability ``floor`` any. All models start from scratch, and `restarts` records it, if the mean of the last
+    100 rewards lies below that of the (up to 400) before them by five standard errors, or, where A is full and the
+    context has no vectors, if a fast model h (from the 200th reward on, gradient steps of .3 on r − f) explains them
+    better: the log-likelihood of f + h less that of f, less .01 and four times its mean of the last hundred rewards,
+    summed from the 300th reward on and never below 0, passes 8.5.
     **Symbols** x_a: row a of ``context``, f_a + g_a: ``decision.scores``, κ√(v_a + u_a): ``decision.widths``, p_a:
     ``decision.propensities``, v: xᵀA⁻¹x of the leader.
     **Assumes** that candidates have ids where their worth may change by itself; rewards in [0, 1].
     **Bound** none is known for following one of several models that all learn from what one of them has shown. While
-    the plain model leads and nothing starts afresh, its estimates are those of `LinUCB` on unit rows.
+    the plain model leads and there is no fresh start, its estimates are those of `LinUCB` on unit rows.
     **Cost** the leader's to decide: K·d² (plain), K·(100·nnz + (d+100)²) (curved), K (context-free); to learn, all:
     2d² + 2(d+100)². Diagonal: nnz.
-    **Differs** from `LinUCB`: rows of unit length; models beside the plain one; what changes is found and forgotten.
+    **Differs** from `LinUCB`: rows of unit length; further models next to the plain one; changes are detected and
+    forgotten.
 
     Examples
     --------
@@ -144,6 +152,7 @@ class ChoiceBank(RewardLearner):
     .. [1] W. Chu, L. Li, L. Reyzin, R. E. Schapire. Contextual bandits with linear payoff functions. AISTATS 2011.
     .. [2] A. Rahimi, B. Recht. Random features for large-scale kernel machines. NIPS 20, 2007.
     .. [3] A. P. Dawid. Statistical theory: the prequential approach. JRSS A 147, 1984.
+    .. [4] E. S. Page. Continuous inspection schemes. Biometrika 41, 1954.
     """
 
     def __init__(
@@ -158,8 +167,8 @@ class ChoiceBank(RewardLearner):
         seed: int = 0,
         budget: Budget | None = None,
     ) -> None:
-        drawn = checks.flag("draw", draw, "say True or False")
-        checks.one_of("covariance", covariance, {"auto": 0, "diagonal": 0})
+        drawn = checks.flag("draw", draw, "give True or False")
+        checks.one_of("covariance", covariance, ("auto", "diagonal"))
         kappa = checks.number("width", width, "give a number >= 0, e.g. width=0.3", at_least=0.0)
         super().__init__(
             UCB,
@@ -193,6 +202,7 @@ class ChoiceBank(RewardLearner):
         else:
             self._ridge = ColumnRidge(self.dim, start)
         self._arms = np.zeros(FEW_ARMS, np.uint32), np.zeros((FEW_ARMS, 5))
+        self._fast: FloatArray = np.zeros(self.dim + FAST)
         self._blocks = VectorBlocks(self.dim)
         self._bind()
 
@@ -204,7 +214,8 @@ class ChoiceBank(RewardLearner):
         else:
             plain = _NO_MATRIX, _NO_SLOTS, _NO_COUNT, ridge.D
         other = _NOTHING if curved is None else (curved.R, curved.slots, curved.used, _NO_MATRIX)
-        self._bank = plain, other, self._arms, directions(self._seed), self._numbers, self._book.numbers
+        numbers, book = self._numbers, self._book.numbers
+        self._bank = plain, other, self._arms, directions(self._seed), numbers, book, self._fast
 
     #: A context's vectors come to it apart from the rows: it crosses them with the candidates itself.
     takes_directions = True
@@ -257,10 +268,11 @@ class ChoiceBank(RewardLearner):
         dim = self.dim + (COSINES if curved else 0)
         return SparseRows(np.concatenate([part[1] for part in parts]), columns, ends, dim)
 
-    def _choose(self, given: Rows, mask: Mask, number: int, out: Estimates) -> Settled:
+    def _choose(self, given: Rows, mask: Mask, number: int, out: Estimates, keys: U64 | None = None) -> Settled:
         rows = given.offer or candidate_arrays(given)
         blocks = NO_BLOCKS if given.direction is None else self._blocks.arrays(given.direction, given.shape[0])
-        return bank.decide_bank(self._bank, rows, given.arms, blocks, mask, self._keys, number, *out)
+        keys = self._keys if keys is None else keys
+        return bank.decide_bank(self._bank, rows, given.arms, blocks, mask, keys, number, *out)
 
     def _hear(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
         given, book = rows.offer or candidate_arrays(rows), self._book
@@ -336,10 +348,11 @@ class ChoiceBank(RewardLearner):
 
     def _kept(self) -> Any:
         arms = self._arms[0].copy(), self._arms[1].copy()
-        return deepcopy((self._ridge, self._curved, self._blocks)), self._numbers.copy(), arms, self._book.copy()
+        models = deepcopy((self._ridge, self._curved, self._blocks))
+        return models, self._numbers.copy(), arms, self._book.copy(), self._fast.copy()
 
     def _put_back(self, kept: Any) -> None:
-        (self._ridge, self._curved, self._blocks), self._numbers, self._arms, self._book = kept
+        (self._ridge, self._curved, self._blocks), self._numbers, self._arms, self._book, self._fast = kept
         self._bind()
 
     def _play(self, played: Played, first: int, shown: Shown) -> None:
@@ -380,21 +393,24 @@ class ChoiceBank(RewardLearner):
     def _state(self) -> dict[str, NDArray[Any]]:
         curved = {} if self._curved is None else self._curved.arrays()
         own: dict[str, NDArray[Any]] = {"arms": self._arms[0], "arm_table": self._arms[1], **self._book.arrays()}
-        own |= self._blocks.state()
+        own |= self._blocks.state() | ({"fast": self._fast} if self._fast.any() else {})
         return super()._state() | own | {_PREFIX + name: array for name, array in curved.items()}
 
     def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         curved = {name.removeprefix(_PREFIX): array for name, array in state.items() if name.startswith(_PREFIX)}
         self._blocks.check(blocks := VectorBlocks.of_state(state))
         state = {name: array for name, array in state.items() if name not in blocks}
-        own = {name: array for name, array in state.items() if name in ("arms", "arm_table", *Book.KEYS)}
+        own = {name: array for name, array in state.items() if name in ("arms", "arm_table", "fast", *Book.KEYS)}
         super()._check_state({name: state[name] for name in state.keys() - own.keys() if not name.startswith(_PREFIX)})
         places = len(own["arms"]) if "arms" in own else 0
         if places & (places - 1) or not FEW_ARMS <= places <= MOST_ARMS:
             raise InvalidRecord(f"there are places for {places} candidates", "give what Learner.save wrote")
         table: dict[str, NDArray[Any]] = {"arms": np.zeros(places, np.uint32), "arm_table": np.zeros((places, 5))}
+        table |= {"fast": np.zeros(self.dim + FAST)} if "fast" in own else {}
         check_shapes(table | Book().arrays(), own)
         Book.check(own)
+        if not np.isfinite(own.get("fast", 0.0)).all():
+            raise InvalidRecord("the fast model is not finite", "give what Learner.save wrote")
         if not curved:
             if self._form != "diagonal" and "D" not in state and self.dim + COSINES <= LARGE:
                 raise InvalidRecord("its curved model is missing", "give what Learner.save wrote")
@@ -420,7 +436,7 @@ class ChoiceBank(RewardLearner):
             self._curved.restore(curved)
         else:
             self._curved = None
-        self._arms = state["arms"], state["arm_table"]
+        self._arms, self._fast = (state["arms"], state["arm_table"]), state.get("fast", self._fast)
         self._book.restore(state)
         self._bind()
 

@@ -102,7 +102,7 @@ class VectorBlocks:
         return bool(self.there and (self.gate[0] >= 0.0 or self.gate[0] ** 2 <= 9.0 * self.gate[1]))
 
     def arrays(self, direction: Direction | None, count: int, learning: bool = False) -> BlockArrays:
-        """The blocks as compiled code reads them, with the places of so many candidates."""
+        """The blocks as compiled code reads them, with the places of a number of candidates."""
         if direction is None or not len(direction.values):
             return NO_BLOCKS
         if not self.there and not learning:
@@ -111,7 +111,7 @@ class VectorBlocks:
         return self.R, self.slots, self.used, self.gate, direction.columns, direction.values, places, RIDGE
 
     def _begun(self, direction: Direction) -> VectorBlocks:
-        """Blocks of nobody, for a decision before the first vector is learnt."""
+        """Empty blocks, for a decision before the first vector is learned."""
         made = VectorBlocks(self._dim)
         made._make_rows(direction)
         return made

@@ -99,7 +99,7 @@ class LinUCB(RewardLearner):
         seed: int = 0,
         budget: Budget | None = None,
     ) -> None:
-        drawn = checks.flag("draw", draw, "say True or False")
+        drawn = checks.flag("draw", draw, "give True or False")
         kappa = checks.number("width", width, "give a number >= 0, e.g. width=1.0", at_least=0.0)
         super().__init__(
             UCB,

@@ -20,7 +20,7 @@ from smidgen.features.style import TRAITS, Trait
 
 #: Evidence for a wish, in corrections, before it is reported, and its required ratio to the evidence against it.
 ENOUGH, TIMES = 3, 4
-#: A size has moved if it is a tenth more or less, a rate if it is a quarter, another number if it differs by so much.
+#: A size has moved if it is a tenth more or less, a rate if it is a quarter, another number if it differs by this much.
 _TENTH, _QUARTER, _STEP = math.log(1.1), 0.25, 0.05
 #: A size is reported if it differs by at least this much on average.
 _TOLD = math.log(1.15)

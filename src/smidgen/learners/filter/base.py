@@ -53,8 +53,8 @@ class Filter(Learner):
         for _ in range(checks.whole("epochs", epochs, "give the number of passes")):
             actions, greedy = np.empty(len(order), np.bool_), np.empty(len(order), np.bool_)
             self._play((*csr, truth, order), self._decided + 1, (actions, greedy))
-            heard = np.flatnonzero(actions | self.sees_everything) + self._decided + 1
-            for start, stop in _ranges(heard):
+            labeled = np.flatnonzero(actions | self.sees_everything) + self._decided + 1
+            for start, stop in _ranges(labeled):
                 self._learnt.add_range(int(start), int(stop))
             self._decided += len(order)
             parts.append(History(actions, greedy, truth, learner=self._kind, loop="filter"))
@@ -195,7 +195,7 @@ EVERYTHING, TASTING = -1, -2
 RIDGES = {"paper": 1.0, "found": 1.0, "scarce": 0.1, "patient": 0.1, "sparing": 0.1}
 #: Indexes in the counters: labels N, relevant ones among them m, and the recent mean of widths xᵀA⁻¹x.
 HEARD, RELEVANT, WIDTH = 0, 1, 2
-#: How many of them a rule remembers.
+#: Number of them that a rule remembers.
 MEMORY = {"paper": 1, "found": 2, "scarce": 3, "patient": 3, "sparing": 3}
 
 

@@ -68,7 +68,7 @@ def make_estimator(
     keep = checks.number("forgetting", forgetting, "give a number in (0, 1]; 1 forgets nothing", above=0.0, at_most=1.0)
     size = None if window is None else checks.whole("window", window, "omit it to keep everything")
     if covariance is not None:
-        checks.one_of("covariance", covariance, {"full": 0, "diagonal": 0, "dual": 0, "kernel": 0})
+        checks.one_of("covariance", covariance, ("full", "diagonal", "dual", "kernel"))
     if kernel is not None and not isinstance(kernel, str) and not callable(kernel):
         raise InvalidArgument(f"kernel is {kernel!r}", "give a name or a function k(X, Z) -> Gram matrix")
     kernel_params = checks.mapping("kernel_params", kernel_params, "give e.g. {'gamma': 0.5}")
@@ -77,7 +77,7 @@ def make_estimator(
     if kernel_params and kernel is None:
         raise InvalidArgument("kernel_params was given without a kernel", "give kernel='rbf'")
     form = covariance or _form(dim, kernel, keep, size)
-    checks.one_of("covariance", form, {"full": 0, "diagonal": 0, "dual": 0, "kernel": 0})
+    checks.one_of("covariance", form, ("full", "diagonal", "dual", "kernel"))
     if keep < 1.0 and form != "full":
         raise InvalidArgument(f"forgetting={keep:g} was given with covariance={form!r}", "use 'full', or a window")
     if size is not None and form != "dual":
@@ -143,9 +143,19 @@ class _RidgeState:
         return margin
 
     def _play_ridge(
-        self, e: Exploring, tasted: FloatArray, stream: Stream, first: int, shown: Shown, by_verbs: ByVerbs
+        self,
+        e: Exploring,
+        tasted: FloatArray,
+        stream: Stream,
+        first: int,
+        shown: Shown,
+        by_verbs: ByVerbs,
+        start_again: Callable[[int], None] | None = None,
     ) -> None:
-        """Play in compiled code where the state has such a stream, else by the two verbs."""
+        """Play in compiled code where the state has such a stream, else by the two verbs.
+
+        Where a change is detected, ``start_again`` receives the number of the decision.
+        """
         if not isinstance(self._ridge, (FullRidge, DiagonalRidge, SparseRidge)):
             by_verbs(stream, first, shown)
             return
@@ -162,8 +172,8 @@ class _RidgeState:
                 at += core.stream_diagonal(ridge.blocks.S, e, counts, wide, first + at, then)
             elif isinstance(ridge, SparseRidge):
                 at += self._play_some(ridge, e, tasted, own, wide, first + at, then, by_verbs)
-            if len(self._watched) and self._watched[WATCHED] == CHANGED:
-                self._start_again(first + at - 1)
+            if start_again is not None and self._watched[WATCHED] == CHANGED:
+                start_again(first + at - 1)
 
     def _play_some(
         self,
@@ -193,10 +203,6 @@ class _RidgeState:
         played = core.play_block(asked, e, (self._heard, tasted, self._watched), stream[3][part], first, then)
         ridge.take_over(asked)
         return played
-
-    def _start_again(self, number: int) -> None:
-        """Start again, after the label of a decision; only a filter that watches for change does."""
-        raise NotImplementedError
 
     @property
     def weights(self) -> FloatArray:
@@ -332,7 +338,7 @@ class RidgeFil(_RidgeState, Filter):
         seed: int = 0,
     ) -> None:
         self.dim = checks.dimension(dim)
-        watches = checks.flag("detect", detect, "say True or False")
+        watches = checks.flag("detect", detect, "give True or False")
         self._c = checks.number("c", c, "give a number >= 0, e.g. c=5.0", at_least=0.0)
         self._rule = RULES[checks.one_of("explore", explore, RULES)]
         chosen = None if constant is None else checks.flag("constant", constant, "give True or False, or omit it")
@@ -412,7 +418,9 @@ class RidgeFil(_RidgeState, Filter):
         return self._margin(self._row(context)) >= 0.0
 
     def _play(self, stream: Stream, first: int, shown: Shown) -> None:
-        self._play_ridge(Exploring(self._rule, self._rate), np.zeros(1), stream, first, shown, super()._play)
+        start_again = self._start_again if len(self._watched) else None
+        exploring = Exploring(self._rule, self._rate)
+        self._play_ridge(exploring, np.zeros(1), stream, first, shown, super()._play, start_again)
 
 
 @register(
@@ -457,7 +465,7 @@ class RidgeFull(_RidgeState, FullInformationFilter):
     >>> d = judge.decide(np.array([0.0, 1.0]))
     >>> d.action
     False
-    >>> judge.learn(d, False)  # it hears of dropped items too
+    >>> judge.learn(d, False)  # it also learns dropped items
 
     References
     ----------

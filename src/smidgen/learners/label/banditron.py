@@ -107,7 +107,9 @@ class Banditron(PlainLabelLearner):
         right, row, p = self._right(feedback), kept_row(decision, self.dim, self._dtype), decision.propensity
         action = self._classes.index(decision.action)
         greedy = self._classes.index(decision.greedy) if decision.greedy is not decision.action else action
-        if p is None or not 0.0 < p <= 1.0:
+        if p is None:  # the app had chosen: nothing was drawn
+            p = 1.0
+        if not 0.0 < p <= 1.0:
             raise DecisionMismatch(
                 f"decision {decision.id} has the propensity {p}", "pass the decision as decide returned it"
             )
@@ -120,7 +122,7 @@ class Banditron(PlainLabelLearner):
         label.banditron_update(self._W, row.indices, row.values, true, greedy, True, 1.0)
 
     def _takes(self, batch: LogBatch) -> BatchArrays | None:
-        return None if float in batch.told else super()._takes(batch)
+        return None if float in batch.feedback_types else super()._takes(batch)
 
     def _ahead(self, arrays: BatchArrays, own: LearnerSteps, begin: int, end: int, outcomes: Outcomes) -> int:
         return label.banditron_follow(

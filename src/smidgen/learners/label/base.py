@@ -412,7 +412,7 @@ class SecondOrderLabelLearner(LabelLearner):
     """Show the label of highest score; receive the true one; step."""
 
     def __init__(self, *, covariance: str, start: float, params: Mapping[str, Any], **settings: Any) -> None:
-        checks.one_of("covariance", covariance, {"diagonal": 0, "full": 0})
+        checks.one_of("covariance", covariance, ("diagonal", "full"))
         super().__init__(params={**params, "covariance": covariance}, **settings)
         diagonal = covariance == "diagonal"
         made: Any = (DiagonalClasses if diagonal else FullClasses)(self.dim, padded(self.n_classes), start, self._dtype)

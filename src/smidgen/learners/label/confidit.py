@@ -163,8 +163,8 @@ class Confidit(LabelLearner):
             raise InvalidArgument(f"eta is {eta!r}", "give a number (eq. 11) or 'theory' (eq. 9)")
         if approximation is not None and not theory:
             raise InvalidArgument("approximation was given with a fixed eta", "give eta='theory' (eq. 10)")
-        checks.one_of("covariance", covariance, {"diagonal": 0, "full": 0, "kernel": 0})
-        checks.one_of("update", update, {"residual": 0, "printed": 0})
+        checks.one_of("covariance", covariance, ("diagonal", "full", "kernel"))
+        checks.one_of("update", update, ("residual", "printed"))
         if update == "printed" and covariance != "diagonal":
             raise InvalidArgument(
                 f"update='printed' was given with covariance={covariance!r}", "give covariance='diagonal'"

@@ -136,7 +136,7 @@ class HingeConfidit(LabelLearner):
         dtype: str = "float64",
         seed: int = 0,
     ) -> None:
-        checks.one_of("covariance", covariance, {"auto": 0, "full": 0, "diagonal": 0})
+        checks.one_of("covariance", covariance, ("auto", "full", "diagonal"))
         by_covariance, single = "or omit it to have it by the covariance", dtype == "float32"
         hint = f"give a number > 0, {by_covariance}"
         self._given = (

@@ -79,7 +79,8 @@ class LabelBank(LabelLearner):
     long as both have full covariances. For the squared errors e of their scores for the label shown (clipped to
     [wrong, 1], against the target), discounted by .999 per answer, the curved one decides if
     Σ(e_plain − e_curved) > √Σ(e_plain − e_curved)². If the mean of the last 100 rewards (a right answer is 1) lies
-    below that of the (up to 400) before them by five standard errors, both start afresh, and `restarts` says so.
+    below that of the (up to 400) before them by five standard errors, both start from scratch, and `restarts` records
+    it.
     **Symbols** x: ``context``, argmax of score plus width: ``decision.action``, scores of the leader:
     ``decision.scores``, κ√(xᵀA⁻¹x): ``decision.widths``.
     **Assumes** nothing that is needed to run; numbers do best at comparable sizes, as a `Pipeline` brings them.
@@ -119,7 +120,7 @@ class LabelBank(LabelLearner):
         labels: Sequence[Hashable] | None = None,
         seed: int = 0,
     ) -> None:
-        self._form = checks.one_of("covariance", covariance, {"auto": "auto", "diagonal": "diagonal"})
+        self._form = checks.one_of("covariance", covariance, ("auto", "diagonal"))
         self._floor = checks.number("floor", floor, "give a share of the rounds in [0, 1]", at_least=0.0, at_most=1.0)
         params = {"covariance": covariance, "floor": self._floor}
         super().__init__(dim=dim, n_classes=n_classes, labels=labels, dtype=None, params=params, seed=seed)

@@ -51,7 +51,7 @@ class Tuner(Learner):
     """A point of a convex set, moved by an update rule in the free coordinates of the set."""
 
     _rule: Rule
-    #: Whether knobs may be names.
+    #: True if knobs may be names.
     takes_categories: ClassVar[bool] = False
 
     def __init__(self, *, space: Space | Knobs, params: Mapping[str, Any], seed: int) -> None:
@@ -111,7 +111,7 @@ class Tuner(Learner):
         return point
 
     def _named(self, point: FloatArray) -> Any:
-        """A point as it goes out."""
+        """A point as it is returned."""
         if self.knobs:
             return self.knobs.point(point)
         point.setflags(write=False)

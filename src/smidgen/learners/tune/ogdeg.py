@@ -54,9 +54,9 @@ class Phased(ValueTuner):
             raise InvalidArgument("lipschitz was given without loss_bound", "give both, or neither")
         self._F = 1.0 if loss_bound is None else checks.number("loss_bound", loss_bound, "give a bound", above=0.0)
         if baseline is not None:
-            checks.one_of("baseline", baseline, {"mean": 0})
+            checks.one_of("baseline", baseline, ("mean",))
         self._baseline = baseline
-        checks.one_of("beyond", beyond, {"clip": 0, "take": 1})
+        checks.one_of("beyond", beyond, ("clip", "take"))
         self.clips = beyond == "clip" or baseline is not None  #: whether a loss beyond F counts as one of F
         self.plain = not self._running and baseline is None  #: True if steps use the loss unchanged
         self._told = np.zeros(TOLD)
@@ -234,7 +234,7 @@ class OGDEG(Phased):
     (`smidgen.bounds.ogdeg`).
     **Cost** N normals, N operations, a projection.
     **Differs** the step D/(F√t) is that of the ONSEG paper's comparison; [1] has R/(F√T). Its
-    proof then gives 5·12^{1/3} in the place of 3, and 4 in the place of 2 (`smidgen.bounds.ogdeg`, ``mended=True``). On
+    proof then gives 5·12^{1/3} instead of 3, and 4 instead of 2 (`smidgen.bounds.ogdeg`, ``mended=True``). On
     the simplex everything happens in its own N−1 dimensions. Doubling phases, the baseline and the running bound are
     ours; the theorems know none of them.
 

@@ -17,8 +17,8 @@ from smidgen.errors import DecisionMismatch, InvalidArgument, SmidgenError
 from smidgen.features import LONGEST, Row, as_row
 from smidgen.geometry import Box
 from smidgen.geometry.space import Space
-from smidgen.knobs import Best, Knobs
-from smidgen.learners.base import kept_row, register
+from smidgen.knobs import MOST_COLUMNS, MOST_WITH_CONTEXT, Best, Knobs
+from smidgen.learners.base import check_shapes, kept_row, register
 from smidgen.learners.card import Card, Recommended
 from smidgen.learners.tune.base import Tuner, as_loss
 from smidgen.randomness import COIN, DIRECTION, stream_key
@@ -28,12 +28,16 @@ EACH, COUNT = 100, 208
 #: Where the few numbers stand that are read here, and how many there are: losses learned, the loss that counts .4, and
 #: the range above it that counts as much again.
 LEARNT, LOW, RANGE, NUMBERS = 0, 2, 3, 6
+#: Where the number of columns of the context seen stands, among two more.
+SEEN = 0
+#: The usual f, and that of a surface with a context.
+WITHOUT, WITH_CONTEXT = 0.998, 0.9995
 #: Losses that the scale is taken from.
 SCALE_ROUNDS = 8
 #: Above MANY coordinates the surface has squares only; the first PAIRED columns of a context have products as well.
 MANY, PAIRED = 10, 8
-#: The most coordinates, those with a context, and the most columns of a context.
-MOST, MOST_WITH_CONTEXT, MOST_COLUMNS = 64, 5, 20
+#: The most coordinates.
+MOST = 64
 LARGEST = 1e100  # the largest loss that can be squared and multiplied
 _SAFE_HINT = 'give {"knobs": a setting known to be safe, "margin": how much more another may cost}'
 
@@ -150,7 +154,7 @@ class QuadraticTuner(Tuner):
         κ, how much uncertainty counts: the larger, the more is tried.
     forgetting
         f: old losses fade by this factor with every new one, for losses that drift; 1 forgets nothing. Left out: .998,
-        with a context .9995.
+        of a surface that has had a context .9995.
     settle
         Whether local fits take over where losses have no noise.
     safe
@@ -172,8 +176,9 @@ class QuadraticTuner(Tuner):
     Settle: a quadratic fit to the max(2p, 16) points nearest to x̂, p its terms, of the latest max(4p, 32); while its
     residuals are below .3 of the deviation of their losses, x̂ moves to its least value within r/√N, r the reach of
     these points, and what is played lies around x̂ with deviation min(.05, r/(4√N)).
-    Safe: N + 3 losses near the safe setting (deviation .02); then only candidates with w·φ + 3√(s²·φᵀA⁻¹φ) at most
-    what the surface says of the safe setting, and the margin; where there is none, the safe setting itself.
+    Safe: N + 3 losses near the safe setting (deviation .02); then only candidates with w·φ + 3(1 + .4p/n)√(s²·φᵀA⁻¹φ),
+    p the terms of the coordinates, at most what the surface says of the safe setting, and the margin; where there is
+    none, near the safe setting again. a = .01 there, as losses near to one point say little of the surface elsewhere.
     Categories: the first N + 3 losses of every value in turn, then the surface with the candidate of the least bound.
     **Symbols** x: ``decision.action``, x̂: ``decision.greedy``, κ: ``width``, f: ``forgetting``, n: losses learnt.
     **Assumes** that near its best the loss is about quadratic; offsets and units of losses do not matter:
@@ -224,10 +229,9 @@ class QuadraticTuner(Tuner):
         most = f"give the number of columns of a context, 0 to {MOST_COLUMNS}"
         self.dim = checks.whole("dim", dim, most, at_least=0, below=MOST_COLUMNS + 1)
         hint = "give a number in (0, 1]; 1 forgets nothing"
-        usual = 0.9995 if self.dim else 0.998
         given = None if forgetting is None else checks.number("forgetting", forgetting, hint, above=0.0, at_most=1.0)
-        self._keep = usual if given is None else given
-        self._settle = checks.flag("settle", settle, "say True or False")
+        self._given_keep = given
+        self._settle = checks.flag("settle", settle, "give True or False")
         params: dict[str, Any] = {"width": self._kappa, "forgetting": given, "settle": self._settle}
         params |= {"dim": self.dim} if self.dim else {}
         params |= {"safe": dict(checks.mapping("safe", safe, _SAFE_HINT))} if safe is not None else {}
@@ -242,18 +246,24 @@ class QuadraticTuner(Tuner):
                 'use OGDEG(space=…, baseline="mean") for more' if not self.dim else "leave knobs out, or the context",
             )
         self._limits: FloatArray = np.array([self.space.low, self.space.high])
-        self._nothing = np.zeros(self.dim)
         self._choice, self._safe = self._as_safe(safe)
-        kept = points_kept(self.space.dim) if self._settle and safe is None else 0
-        self._grows = bool(kept or self.dim)
+        self._kept = points_kept(self.space.dim) if self._settle else 0
+        self._grows = bool(self._kept or self.dim)
         self._choices = 1 if self.knobs is None else self.knobs.choices
-        shapes = _shapes(self.space.dim, self.dim, kept)
-        self._take({name: np.zeros((self._choices, *shape)) for name, shape in shapes.items()})
+        self._take(self._empty(0))
         for surface in self._surfaces:
-            surface.numbers[RANGE] = 1.0
             surface.best[:] = self._safe[0] if safe is not None else 0.0
-            tune.begin(surface)
         self._asks, self._moves = stream_key(self._seed, DIRECTION), stream_key(self._seed, COIN)
+
+    def _empty(self, columns: int) -> dict[str, NDArray[Any]]:
+        """The arrays of surfaces with so many columns of context, before the first loss."""
+        shapes = _shapes(self.space.dim, columns, self._kept)
+        arrays = {name: np.zeros((self._choices, *shape)) for name, shape in shapes.items()}
+        for i in range(self._choices):
+            surface = Surface(**{name: array[i] for name, array in arrays.items()})
+            surface.numbers[RANGE] = 1.0
+            tune.begin(surface)
+        return arrays
 
     def _as_safe(self, safe: Mapping[str, Any] | None) -> tuple[int, tuple[FloatArray, float]]:
         """The combination of names of a safe setting, its point as z, and the margin; no point if there is none."""
@@ -279,7 +289,7 @@ class QuadraticTuner(Tuner):
         for choice in self._open(number):
             trial, best = np.empty(self.space.dim), np.empty(self.space.dim)
             surface, key = self._surfaces[choice], self._asks
-            given = (self._kappa, self._keep, key, number, self._limits, numbers, self._safe)
+            given = (self._kappa, self._factor(surface, numbers), key, number, self._limits, numbers, self._safe)
             other, bound = tune.ask(surface, *given, trial, best)
             if bound < least or least == math.inf:
                 played, least, explored, point, greedy = choice, bound, other, trial, best
@@ -325,7 +335,14 @@ class QuadraticTuner(Tuner):
 
     def _step(self, choice: int, z: FloatArray, context: FloatArray, loss: float, number: int) -> None:
         """Learn one loss; from the first few on, move the best point."""
-        tune.learn(self._surfaces[choice], self._keep, z, context, loss, self._safe, self._moves, number)
+        surface = self._surfaces[choice]
+        tune.learn(surface, self._factor(surface, context), z, context, loss, self._safe, self._moves, number)
+
+    def _factor(self, surface: Surface, context: FloatArray) -> float:
+        """f: what was asked for, or the usual one with a context, or without."""
+        if self._given_keep is not None:
+            return self._given_keep
+        return WITH_CONTEXT if surface.more[SEEN] or context.any() else WITHOUT
 
     def _row(self, context: Any) -> Row:
         """A context as a row; none is an empty one."""
@@ -334,11 +351,13 @@ class QuadraticTuner(Tuner):
         return as_row(context, self.dim, longest=LONGEST)
 
     def _dense(self, row: Row | None) -> FloatArray:
-        """The numbers of a context, one for each column."""
-        if row is None or not len(row.indices):
-            return self._nothing
-        numbers = np.zeros(self.dim)
-        numbers[row.indices] = row.values
+        """The numbers of a context, one for each column that the surfaces have; they get more where needed."""
+        width = 0 if row is None or not len(row.indices) else int(row.indices.max()) + 1
+        if width > self._columns:
+            self._take(self._moved(self._arrays, self._empty(width)))
+        numbers = np.zeros(self._columns)
+        if row is not None and width:
+            numbers[row.indices] = row.values
         return numbers
 
     def _named(self, point: FloatArray, choice: int = 0) -> Any:
@@ -369,11 +388,11 @@ class QuadraticTuner(Tuner):
 
     def best(self, context: Any = None) -> Best:
         """The point that the surface thinks best, in own units, and the loss that it expects there."""
-        numbers = self._dense(self._row(context)) if self.dim else self._nothing
+        numbers = self._dense(self._row(context) if self.dim else None)
         found: list[tuple[float, float, FloatArray, int]] = []
         for choice in range(self._choices) if not self._safe[0].size else [self._choice]:
             surface, point = self._surfaces[choice], np.empty(self.space.dim)
-            mean, deviation = tune.expect(surface, self._keep, numbers, self._limits, point)
+            mean, deviation = tune.expect(surface, self._factor(surface, numbers), numbers, self._limits, point)
             if surface.losses_learnt:
                 width = 1.96 * deviation / 0.4 * surface.numbers[RANGE]
                 found.append((surface.in_own_units(mean), width, point, choice))
@@ -396,12 +415,29 @@ class QuadraticTuner(Tuner):
     def _take(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Hold these arrays, of all surfaces."""
         self._arrays = dict(arrays)
+        self._columns = arrays["first_points"].shape[-1] - self.space.dim
         self._surfaces = [Surface(**{name: array[i] for name, array in arrays.items()}) for i in range(self._choices)]
 
+    def _moved(self, arrays: Mapping[str, NDArray[Any]], into: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Arrays with another number of columns of context: the terms of a column come after those before it."""
+        for name, array in arrays.items():
+            shared = tuple(slice(0, min(pair)) for pair in zip(array.shape, into[name].shape, strict=True))
+            into[name][shared] = array[shared]
+        return into
+
     def _state(self) -> dict[str, NDArray[Any]]:
-        kept = self._arrays if self._grows else [name for name in self._arrays if name not in _OF_GROWING]
-        return {name: self._arrays[name] if self._choices > 1 else self._arrays[name][0] for name in kept}
+        arrays, seen = self._arrays, int(self._arrays["more"][:, SEEN].max())
+        if seen < self._columns:  # columns that no loss has had yet are as at the beginning
+            arrays = self._moved(arrays, self._empty(seen))
+        kept = arrays if self._grows else [name for name in arrays if name not in _OF_GROWING]
+        return {name: arrays[name] if self._choices > 1 else arrays[name][0] for name in kept}
+
+    def _check_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        columns = state["first_points"].shape[-1] - self.space.dim if "first_points" in state else 0
+        fresh = self._empty(min(max(columns, 0), self.dim))
+        check_shapes({name: fresh[name] if self._choices > 1 else fresh[name][0] for name in self._state()}, state)
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         arrays = {name: array if self._choices > 1 else array[None] for name, array in state.items()}
-        self._take({name: arrays.get(name, array) for name, array in self._arrays.items()})
+        fresh = self._empty(arrays["first_points"].shape[-1] - self.space.dim)
+        self._take({name: arrays.get(name, array) for name, array in fresh.items()})
