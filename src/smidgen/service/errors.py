@@ -112,6 +112,20 @@ class StorageFailed(SmidgenError):
     status = 503
 
 
+class Outdated(StorageFailed):
+    """A shard that another worker has written to while this one relied on its memory; nothing was changed.
+
+    The writer repeats the batch with locks; callers of the service never see this error.
+    """
+
+
+class NeedsDatabase(StorageFailed):
+    """A command that needs a query, in a batch that must not wait for the database.
+
+    The writer repeats the batch in its thread; callers of the service never see this error.
+    """
+
+
 class LogDamaged(InvalidRecord):
     """A log that lacks a committed event."""
 
@@ -207,7 +221,8 @@ def not_json(error: Exception, what: str = "the body", hint: str = "fix the synt
     return BadRequest(f"{what} is not valid JSON: {error}", hint)
 
 
-#: How many levels of objects and arrays JSON may have: code that works through them level by level needs stack space.
+#: Maximum depth of objects and arrays in JSON: code that works through them level by level needs stack
+#: space.
 DEEP = 200
 
 

@@ -571,7 +571,7 @@ def _install(new: Path, folder: Path, *, filled: bool, disk: bool) -> Path | Non
         data_dir.sync_folder(folder)
         return None
     if not filled:
-        new.rename(folder)  # in the place of an empty one, too
+        new.rename(folder)  # instead of an empty one, too
         crash_point("restore-put")
         data_dir.sync_folder(folder.parent)
         return None

@@ -22,7 +22,8 @@ from smidgen.service.errors import StorageFailed
 from smidgen.service.log.events import Chain
 from smidgen.service.storage.address import Database, Place, open_store
 from smidgen.service.storage.data_dir import in_use, lock_folder
-from smidgen.service.storage.sql import TABLES, SqlStoreReader
+from smidgen.service.storage.reader import SqlStoreReader
+from smidgen.service.storage.sql import TABLES
 
 if TYPE_CHECKING:
     from smidgen.service.storage.address import Opened

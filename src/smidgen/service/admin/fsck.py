@@ -410,9 +410,9 @@ class _FolderCheck(_Check):
         return super().run()
 
     def _file(self) -> bool:
-        reading = self._seen.file
-        whole = integrity.check_file(reading, self._found, lambda: self._progress(FILE, 0, 0))
-        return whole and integrity.check_schema(reading, self._found)
+        file = self._seen.file
+        whole = integrity.check_file(file, self._found, lambda: self._progress(FILE, 0, 0))
+        return whole and integrity.check_schema(file, self._found)
 
     def _snapshots(self, shard: int) -> Iterator[State]:
         for of, snapshot in self._witnesses.snapshots:

@@ -288,7 +288,7 @@ class _Auditor:
         id = event.decision or ""
         if id not in self._waiting and id not in self._answered:
             self._problem(f"event {event.seq} reports on the decision {id}, which was not made before")
-        if id in self._waiting and "reward" in event.feedback:
+        if id in self._waiting and event.feedback.keys() & {"reward", "rewards"}:
             self._reported.add(id)
 
     def _check_withdrawal(self, event: EventLine) -> None:
@@ -345,8 +345,8 @@ class _Auditor:
         if not self._beginning or not self._replays:
             return
         self._beginning = False
-        if self._rebuilding.group is None or self._rebuilding.undone.is_stale(self._found.version):
-            return
+        if self._rebuilding.group is None or self._rebuilding.undone.is_stale(self._rebuilding.version):
+            return  # the version of the checkpoint: the event after it is counted and not replayed yet
         if (snapshot := self._snapshots.get(self._base)) is not None:
             self._compare_snapshot(snapshot)
         for key, state in self._states.items():

@@ -30,6 +30,10 @@ def what_if(
         list[str] | None,
         typer.Option(help='Learner to compare: "NAME" or "NAME:argument=value,…". Can be repeated.'),
     ] = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(help='Mean cost per decision, e.g. "usd=0.002": what it would have bought. Can be repeated.'),
+    ] = None,
     data: Data = DATA,
     model: Annotated[str | None, typer.Option(help="Model whose log to replay, instead of LOG.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -59,6 +63,7 @@ def what_if(
     """
     import msgspec
 
+    from smidgen.service.loops.evaluate_budgets import BUDGET
     from smidgen.service.loops.evaluate_clicks import as_curve
     from smidgen.service.ope import whatif
     from smidgen.service.ope.replay import replay
@@ -73,7 +78,7 @@ def what_if(
     with _bar() as progress:
         found = replay(
             log or model or "",
-            learner or (),
+            [*(learner or ()), *(f"{BUDGET}{each}" for each in budget or ())],
             data=data,
             backend=backend,
             jobs=jobs,

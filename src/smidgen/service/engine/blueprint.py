@@ -17,13 +17,14 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from smidgen import geometry, serialization
 from smidgen.checks import nearest, suggest
 from smidgen.errors import InvalidArgument, InvalidRecord, SmidgenError
 from smidgen.features import Vectorizer
 from smidgen.geometry import Box
-from smidgen.knobs import Knobs
+from smidgen.knobs import MOST_WITH_CONTEXT, Knobs
 from smidgen.learners import Card, Feedback, Learner, cards, learners
 from smidgen.learners.pipeline import around, seeded, unwrap, vectorizer_of
 from smidgen.learners.recommended import USUAL, find
@@ -34,12 +35,12 @@ from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
 from smidgen.service.loops.features import Vectors
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import Auto, ByName, Holdout, Limits, ModelBody
+from smidgen.service.schemas import Auto, ByName, Holdout, Limits, ModelBody, Safe
 from smidgen.settings import limit_from_environment, refuse_large, size_limit
 
 # What a model's settings leave open, settled once, when it is made: its learner, and how records become features.
 
-#: How many columns the features of records have, if nobody says.
+#: Default number of columns of features of records.
 COLUMNS = 4096
 
 
@@ -65,15 +66,15 @@ def resolve_learner(body: ModelBody, loop: type[Loop], space: Any = None) -> tup
         raise Impossible(
             "no knobs given", 'add "knobs", e.g. {"timeout": {"log": [0.01, 10]}}, or a "space" in "params"'
         )
-    heard, why = tuple(loop.kinds.values()), ""
-    wanted = (body.feedback,) if body.feedback is not None else (None, *heard)
+    kinds, why = tuple(loop.kinds.values()), ""
+    wanted = (body.feedback,) if body.feedback is not None else (None, *kinds)
     for served, kind in itertools.product((loop.name, *loop.served_by), wanted):
         try:
             cls, case = find(served, kind, _size(body, loop, space))
         except InvalidArgument as error:
             why = why or error.problem
             continue
-        if set(cls.card.kinds) & set(heard):  # what is usual elsewhere may not be heard here
+        if set(cls.card.kinds) & set(kinds):  # the usual kind of another loop may not exist here
             return cls.__name__, {**cls.card.first, **case.settings, **body.params}
     raise Impossible(f"no learner is recommended here: {why or 'none accepts this feedback'}", 'set "learner"')
 
@@ -88,28 +89,35 @@ def takes_records(body: ModelBody, loop: type[Loop], params: Mapping[str, Any], 
                 "features.auto needs a learner that reads features", 'remove "features", or choose another learner'
             )
         return body.features.auto is not None
-    if body.features is not None or not loop.takes_records or "dim" in params or "dim" not in accepted:
+    if body.features is not None or not loop.takes_records or "dim" not in accepted:
         return False
-    return accepted["dim"].default is inspect.Parameter.empty
+    if loop.most_columns is not None:
+        space = params.get("space")
+        return params.get("dim") != 0 and isinstance(space, Box | Knobs) and space.dim <= MOST_WITH_CONTEXT
+    return "dim" not in params and accepted["dim"].default is inspect.Parameter.empty
 
 
-#: The most columns of a vector, if a model does not say.
-VECTORS = 32
+#: The most columns of a vector, if a model does not say; in a context of knobs.
+VECTORS, VECTORS_FOR_KNOBS = 32, 16
 
 
-def vectorizer(body: ModelBody, params: Mapping[str, Any]) -> Vectorizer:
+def vectorizer(body: ModelBody, loop: type[Loop], params: Mapping[str, Any]) -> Vectorizer:
     """Make the vectorizer of a model that takes records."""
     auto = body.features.auto if isinstance(body.features, ByName) and body.features.auto is not None else Auto()
     given = params.get("dim", auto.dim)
     if auto.dim is not None and given != auto.dim:
         raise Impossible(f"params.dim is {given} and features.auto.dim is {auto.dim}", "set dim in one place")
+    most = loop.most_columns
+    if most is not None and auto.dim is not None and auto.dim > most:
+        raise Impossible(f"features.auto.dim is {auto.dim}", f"give at most {most}: so many columns has a context here")
     text = (auto.text,) if isinstance(auto.text, str) else tuple(auto.text)
     return Vectorizer(
-        dim=COLUMNS if given is None else given,
+        dim=(most or COLUMNS) if given is None else given,
         text=text,
         crosses=auto.crosses if auto.crosses == "auto" else tuple(auto.crosses),
         id_feature=body.id_feature if auto.id_feature is None else auto.id_feature and body.id_feature,
-        vectors=VECTORS if auto.vectors is None else auto.vectors,
+        constant=most is None,
+        vectors=(VECTORS if most is None else VECTORS_FOR_KNOBS) if auto.vectors is None else auto.vectors,
         seed=seed if isinstance(seed := params.get("seed", 0), int) and 0 <= seed < 1 << 64 else 0,
     )
 
@@ -117,14 +125,14 @@ def vectorizer(body: ModelBody, params: Mapping[str, Any]) -> Vectorizer:
 def describe_features(features: Vectorizer, added: Sequence[str] = ()) -> dict[str, Any]:
     """Describe the vectorizer for a model's reply and page."""
     crosses = features.crosses if features.crosses == "auto" else [list(pair) for pair in features.crosses]
-    told = {
+    described = {
         "dim": features.dim,
         "text": [*features.text, *added],
         "crosses": crosses,
         "id_feature": features.id_feature,
         "vectors": features.vectors,
     }
-    return {"auto": told}
+    return {"auto": described}
 
 
 def usual_feedback(body: ModelBody, loop: type[Loop], kinds: tuple[str, ...]) -> str | None:
@@ -183,7 +191,7 @@ def enforce_limit() -> AbstractContextManager[None]:
 # Settings that are objects, built of what was sent: spaces, and learners, one inside another.
 
 T = TypeVar("T")
-#: How many objects and lists may stand inside one another in a setting.
+#: Number of objects and lists that may stand inside one another in a setting.
 DEEPEST = 8
 _SPACES = ("Ball", "Box", "Simplex", "L1Ball")
 
@@ -260,7 +268,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 # What the keys of a model share, settled once, when it is made: the names of their features, and how they begin.
 
-#: What comes back where keys share their start if nobody says.
+#: Default kind of feedback of models whose keys share their start.
 USUALLY = (Feedback.REWARD, Feedback.BIT, Feedback.BETTER, Feedback.EDIT)
 
 
@@ -289,7 +297,7 @@ def resolve_shared(body: ModelBody, learner: Learner, feedback: str | None, *, r
     learner
         The learner that reads the rows.
     feedback
-        What the model hears first of all.
+        The kind of feedback that the model receives first of all.
     records
         Whether it takes records.
     """
@@ -319,6 +327,8 @@ def settings_diff(blueprint: Blueprint, old: LiveSettings, terms: LiveSettings) 
         with_exploration(terms, settings, accepted, blueprint.kind)
         if terms.explore and "draw" in accepted:
             settings["draw"] = True
+    if terms.safe != old.safe:
+        settings["safe"] = msgspec.to_builtins(terms.safe)
     if terms.text != old.text and blueprint.features is not None:
         settings["text"] = [*blueprint.features.text, *terms.text]
     first = len(blueprint.body.labels or ()) + len(old.labels)
@@ -346,7 +356,10 @@ def amended_settings(blueprint: Blueprint, given: dict[str, Any]) -> LiveSetting
     if "holdout" in changes:
         changes["holdout"] = _amended_holdout(old.holdout, changes["holdout"])
     terms = msgspec.structs.replace(old, **changes)
-    with_exploration(terms, {}, inspect.signature(learners[blueprint.kind]).parameters, blueprint.kind)
+    accepted = inspect.signature(learners[blueprint.kind]).parameters
+    with_exploration(terms, {}, accepted, blueprint.kind)
+    if terms.safe not in (None, old.safe):
+        check_safe(terms.safe, blueprint.settings.get("space"), accepted, blueprint.kind)
     return terms
 
 
@@ -373,9 +386,9 @@ def new_salt() -> str:
     return os.urandom(9).hex()
 
 
-def new_labels_of(told: Mapping[str, Any]) -> range:
+def new_labels_of(amendment: Mapping[str, Any]) -> range:
     """The numbers of the labels that an amendment adds (`settings_diff`): no more than a model may have."""
-    first, end = told["labels"]
+    first, end = amendment["labels"]
     if not 0 <= end - first <= CLASSES:
         raise InvalidRecord(f"the event adds the labels {first} to {end}", f"a model has at most {CLASSES} classes")
     return range(first, end)
@@ -404,6 +417,8 @@ class Blueprint:
         self.kind, params = resolve_learner(body, loop, space)
         if space is not None:
             params["space"] = space
+        elif "space" in params:
+            params["space"] = build_setting(params["space"])
         terms = LiveSettings.of(body)
         if self.kind not in (names := learners_for(body.loop)):
             why = cards[self.kind].not_served if self.kind in cards else ""
@@ -416,11 +431,16 @@ class Blueprint:
         accepted = inspect.signature(self._type).parameters
         if "labels" in params:
             raise Impossible("labels is not a param", 'move "labels" out of "params", to the top level of the body')
+        if "safe" in params:
+            raise Impossible("safe is not a param", 'move "safe" out of "params", to the top level of the body')
         if unknown := params.keys() - accepted.keys():
             name = sorted(unknown)[0]
             raise Impossible(f'unknown param "params.{name}" of {self.kind}', suggest(name, accepted, "remove it"))
         with_exploration(terms, params, accepted, self.kind)
         refuse_deep(params)
+        if terms.safe is not None:
+            check_safe(terms.safe, params.get("space"), accepted, self.kind)
+            params["safe"] = msgspec.to_builtins(terms.safe)
         if "learner" in accepted:
             refuse_missing(self.kind, params, accepted)
         sized, takes = params, accepted
@@ -429,7 +449,7 @@ class Blueprint:
             takes = inspect.signature(inner).parameters
         features: Vectorizer | None = None
         if takes_records(body, loop, sized, takes):
-            features = vectorizer(body, sized)
+            features = vectorizer(body, loop, sized)
             sized["dim"] = features.dim
             per_key_defaults(self._type, params, body)
         else:
@@ -440,17 +460,17 @@ class Blueprint:
         if "n_classes" in accepted and (count := params.get("n_classes", 0)) in (0, 1):
             refuse_few_labels(body.labels, count)
         try:
-            made = build_object(self._type, params)
+            learner = build_object(self._type, params)
         except InvalidArgument as error:
             raise param_error(error, params) from error
         if features is not None:
-            made = around(features, made)
+            learner = around(features, learner)
         # a vectorizer bounds the numbers itself
-        self._take(body, made, terms, guarded=features is None, shared=Shared())
+        self._take(body, learner, terms, guarded=features is None, shared=Shared())
         terms.check(self.card, self.feedback)
         self._check_holdout(terms)
         self._check_own_budget(terms)
-        self._share(resolve_shared(body, unwrap(made), self.feedback, records=features is not None))
+        self._share(resolve_shared(body, unwrap(learner), self.feedback, records=features is not None))
         self.loop.check_settings()
 
     @classmethod
@@ -459,19 +479,21 @@ class Blueprint:
     ) -> Blueprint:
         """A model that was made before, with the very settings that its making recorded (`Blueprint.record`).
 
-        What a learner would refuse today is not asked anew, and defaults are those of that time. It is guarded if it
-        was then, and its keys share what they shared then.
+        Settings that a learner would refuse today are not checked again, and defaults are those of that time. It is
+        guarded if it was then, and its keys share what they shared then.
         """
         blueprint = cls.__new__(cls)
         with enforce_limit():
-            made = serialization.unpack(settings)
-            if not isinstance(made, Learner):
+            learner = serialization.unpack(settings)
+            if not isinstance(learner, Learner):
                 raise InvalidRecord(
                     "the stored settings of the model do not describe a learner", "restore them from a backup"
                 )
-            blueprint._take(body, made, terms, guarded=guarded, shared=shared or Shared())
+            blueprint._take(body, learner, terms, guarded=guarded, shared=shared or Shared())
             if terms.labels:
-                refuse_large(type(unwrap(made)), {**unwrap(made).params, "n_classes": len(blueprint.labels or ())})
+                refuse_large(
+                    type(unwrap(learner)), {**unwrap(learner).params, "n_classes": len(blueprint.labels or ())}
+                )
         return blueprint
 
     def _take(self, body: ModelBody, learner: Learner, terms: LiveSettings, *, guarded: bool, shared: Shared) -> None:
@@ -518,9 +540,9 @@ class Blueprint:
         """The learner's settings as they were asked for; of a recommended one, those that are in force."""
         if self.body.learner is not None:
             return self.body.params
-        told: dict[str, Any] = serialization.pack(self.asked)
-        elsewhere = ("dim", "n_classes", *(["space"] if self.knobs is not None else []))
-        return {name: value for name, value in told.items() if name not in elsewhere}
+        asked: dict[str, Any] = serialization.pack(self.asked)
+        elsewhere = ("dim", "n_classes", "safe", *(["space"] if self.knobs is not None else []))
+        return {name: value for name, value in asked.items() if name not in elsewhere}
 
     @property
     def knobs(self) -> Knobs | None:
@@ -541,7 +563,7 @@ class Blueprint:
         return Blueprint.from_record(self.body, self.record(), terms, guarded=self.guarded, shared=self.shared)
 
     def _check_holdout(self, terms: LiveSettings) -> None:
-        """Refuse a holdout where no fixed policy can answer, or in the place of a champion's."""
+        """Refuse a holdout if no fixed policy can answer, or if the champion's holds."""
         if terms.holdout is None:
             return
         if not self.loop.holds_out:
@@ -552,7 +574,7 @@ class Blueprint:
             raise Impossible("a shadow or challenger has no holdout", "set the holdout of its champion")
 
     def _check_own_budget(self, terms: LiveSettings) -> None:
-        """Refuse a budget in the place of a champion's."""
+        """Refuse a budget if the champion's holds."""
         if terms.budget is not None and (self.body.shadow_of is not None or self.body.challenger_of is not None):
             raise Impossible("a shadow or challenger has no budget", "set the budget of its champion")
 
@@ -615,14 +637,14 @@ class Blueprint:
             raise Impossible(f"{name} is missing", f'add "{source}", or "{name}" in params')
 
 
-def fresh_learner(made: Learner, key: str | None, *, guarded: bool) -> Learner:
+def fresh_learner(original: Learner, key: str | None, *, guarded: bool) -> Learner:
     """A fresh learner with these settings; every key has a seed of its own."""
     if key is None:
-        fresh = made.fresh()
+        fresh = original.fresh()
     else:
-        digest = hashlib.sha256(f"{made.params['seed']}:{key}".encode()).digest()
-        fresh = seeded(made, int.from_bytes(digest[:6], "little"))
-    return fresh.guard() if guarded and _features(unwrap(made)) is not None else fresh
+        digest = hashlib.sha256(f"{original.params['seed']}:{key}".encode()).digest()
+        fresh = seeded(original, int.from_bytes(digest[:6], "little"))
+    return fresh.guard() if guarded and _features(unwrap(original)) is not None else fresh
 
 
 def learners_for(loop: str) -> list[str]:
@@ -670,6 +692,24 @@ def _space(body: ModelBody, loop: type[Loop]) -> Any:
     if given is not None:
         raise Impossible("both knobs and params.space are given", "send one of them")
     return features.read_knobs(body.knobs)
+
+
+def check_safe(safe: Safe, space: Any, accepted: Mapping[str, Any], kind: str) -> None:
+    """Refuse a safe setting that the learner does not take, or that is not one of the space."""
+    if "safe" not in accepted:
+        raise Impossible(
+            f"{kind} has no safe setting", 'remove "safe": only the recommended learner of tune models has one'
+        )
+    if isinstance(space, Knobs) != isinstance(safe.knobs, dict):
+        form = "an object of knobs" if isinstance(space, Knobs) else "an array of numbers, a point of the space"
+        raise Impossible(f"safe.knobs is {json_text(safe.knobs)}", f"send {form}")
+    try:
+        if isinstance(space, Knobs):
+            space.shares(safe.knobs)
+        elif isinstance(space, Box) and not space.contains(space.coordinates(np.asarray(safe.knobs))):
+            raise Impossible(f"safe.knobs is {json_text(safe.knobs)}", "send a point inside of the space")
+    except InvalidArgument as error:
+        raise Impossible(f"safe.knobs: {error.problem}", error.hint) from error
 
 
 def _in_order(body: ModelBody, learner: Learner) -> ModelBody:

@@ -19,11 +19,12 @@ from smidgen.structures import Candidates, Choice, Drafts, Ranking, Structure
 REFUSALS = (TypeError, ValueError, ArithmeticError, MemoryError)
 #: Cost of a field of a record, on top of that of a number.
 FIELD = 40
-#: How many names one request may hold: fields, categories and crosses, each once. A new one costs some microseconds.
+#: Maximum number of names in one request: fields, categories and crosses, each once. A new one costs some
+#: microseconds.
 NAMES = 40_000
-#: So many letters of a string count as another name: it may be a text.
+#: Number of letters of a string that count as another name: it may be a text.
 LETTERS = 16
-#: How many multiplications one request may cost: some seconds.
+#: Maximum number of multiplications of one request: some seconds.
 WORK = 5_000_000_000
 
 
@@ -53,7 +54,7 @@ class Cost:
         self.each = matrix + (features if card.draws else 0)
 
     def of(self, numbers: int) -> int:
-        """Multiplications of a decision on so many numbers."""
+        """Multiplications of a decision on a number of values."""
         return numbers * self.classes + self.each
 
 
@@ -98,10 +99,14 @@ class Budget:
             self._more -= _note_names(each, "", self._names)
             if self._more < len(self._names):
                 return
+        about += sum(1 + _count_values(slot.features or {}) for slot in context.slots)
         if self._cost.crossed and about:
             self._more -= min((len(self._names) - before) * about, CROSSES * len(context.records))
         if context.context is not None:
             self._more -= _note_names(context.context, "context.", self._names)
+        for slot in context.slots:
+            self._names.add(("context.slot.id", slot.id))
+            self._more -= _note_names(slot.features or {}, "context.slot.", self._names)
 
 
 def count_numbers(context: Any, *, crossed: bool = False) -> int:
@@ -111,7 +116,8 @@ def count_numbers(context: Any, *, crossed: bool = False) -> int:
     if isinstance(context, Candidates):
         about = _count_values(context.context or {}) if crossed else 0
         sizes = [1 + _count_values(each) for each in context.records]
-        return FIELD * sum(size + min(CROSSES, about * size) for size in sizes)
+        own = [about + crossed * (1 + _count_values(slot.features or {})) for slot in context.slots] or [about]
+        return FIELD * sum(size + min(CROSSES, each * size) for each in own for size in sizes)
     if isinstance(context, dict):
         return FIELD * (1 + _count_values(context))
     if isinstance(context, Drafts):

@@ -18,12 +18,12 @@ from smidgen.service.errors import Conflict, Impossible
 from smidgen.service.loops import features
 from smidgen.service.schemas import ModelBody, Of
 
-#: Settings of a champion that whoever stands beside it has too: they change together.
+#: Settings of a champion that its followers share: they change together.
 SHARED = ("window_s", "reward_range", "default_reward", "rewards", "labels", "text")
 #: Settings of a champion alone.
 CHAMPIONS_OWN = ("holdout", "budget")
-#: What may be amended of one who stands beside another.
-OWN = ("share", "explore", "min_share")
+#: Settings of a follower that may be changed.
+OWN = ("share", "explore", "min_share", "safe")
 
 
 def amend_where_possible(blueprint: Blueprint, given: dict[str, Any]) -> LiveSettings:
@@ -52,6 +52,11 @@ def named_models(body: ModelBody) -> list[str]:
     return [of.model if isinstance(of, Of) else of for of in found if of is not None]
 
 
+def interleaves(body: ModelBody) -> bool:
+    """Report whether a challenger shares pages with its champion instead of answering requests alone."""
+    return isinstance(body.challenger_of, Of) and body.challenger_of.compare == "interleave"
+
+
 def champion_of(body: ModelBody) -> str | None:
     """Name of the champion of a shadow or challenger, if any."""
     of = body.shadow_of if body.shadow_of is not None else body.challenger_of
@@ -60,19 +65,19 @@ def champion_of(body: ModelBody) -> str | None:
 
 def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
     """Settings of a shadow or challenger; missing ones are taken from the champion."""
-    made = champion.origin
+    origin = champion.origin
     params = dict(body.params)
     changes: dict[str, Any] = {}
-    rows = made.features is None
+    rows = origin.features is None
     if body.features is None and "learner" not in params and rows:
-        if made.body.features is not None:
-            changes["features"] = made.body.features
-        elif made.dim is not None and not made.loop.takes_texts:
-            params.setdefault("dim", made.dim)
-    if body.labels is None and made.body.labels is None and "n_classes" in made.settings:
-        params.setdefault("n_classes", made.settings["n_classes"])
+        if origin.body.features is not None:
+            changes["features"] = origin.body.features
+        elif origin.dim is not None and not origin.loop.takes_texts:
+            params.setdefault("dim", origin.dim)
+    if body.labels is None and origin.body.labels is None and "n_classes" in origin.settings:
+        params.setdefault("n_classes", origin.settings["n_classes"])
     if body.features is None and not rows:
-        changes["features"] = made.body.features
+        changes["features"] = origin.body.features
     for name in (
         "labels",
         "window_s",
@@ -85,15 +90,17 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
         "candidates",
     ):
         if getattr(body, name) is None:
-            changes[name] = getattr(made.body, name)
-    if body.knobs is not None and made.body.knobs is not None:  # an object has no order: points have the champion's
-        changes["knobs"] = features.in_order_of(body.knobs, made.body.knobs)
+            changes[name] = getattr(origin.body, name)
+    if body.knobs is not None and origin.body.knobs is not None:  # an object has no order: points have the champion's
+        changes["knobs"] = features.in_order_of(body.knobs, origin.body.knobs)
+    if body.safe is None and body.learner in (None, origin.kind):
+        changes["safe"] = champion.blueprint.terms.safe
     if body.feedback is None and body.learner is None:
-        changes["feedback"] = made.feedback
-    if body.loop == Loop.TUNE and "space" in made.body.params:
-        params.setdefault("space", made.body.params["space"])
-    shards = body.shards if body.shards > 1 else made.body.shards
-    return msgspec.structs.replace(body, params=params, keyed=body.keyed or made.body.keyed, shards=shards, **changes)
+        changes["feedback"] = origin.feedback
+    if body.loop == Loop.TUNE and "space" in origin.body.params:
+        params.setdefault("space", origin.body.params["space"])
+    shards = body.shards if body.shards > 1 else origin.body.shards
+    return msgspec.structs.replace(body, params=params, keyed=body.keyed or origin.body.keyed, shards=shards, **changes)
 
 
 def blueprint_beside(name: str, body: ModelBody, champion: ServedModel) -> Blueprint:
@@ -125,34 +132,39 @@ def refuse_second(champion: ServedModel, *, shadow: bool) -> None:
 
 def _refuse_incompatible(body: ModelBody, blueprint: Blueprint, champion: ServedModel) -> None:
     """Refuse a model that cannot answer the champion's requests or learn from its feedback."""
-    theirs, hint = champion.blueprint, "omit it: then it is the champion's"
-    labels, own = theirs.body.labels, blueprint.body.labels
+    champion_blueprint, hint = champion.blueprint, "omit it: then it is the champion's"
+    labels, own = champion_blueprint.body.labels, blueprint.body.labels
     facts: list[tuple[str, Any, Any]] = [
-        ("loop", body.loop, theirs.body.loop),
-        ("keyed", body.keyed, theirs.body.keyed),
-        ("shards", body.shards, theirs.body.shards),
-        ("features", *(_form(each) for each in (blueprint, theirs))),
+        ("loop", body.loop, champion_blueprint.body.loop),
+        ("keyed", body.keyed, champion_blueprint.body.keyed),
+        ("shards", body.shards, champion_blueprint.body.shards),
+        ("features", *_forms(blueprint, champion_blueprint)),
         ("labels", own, labels),
-        ("keep_texts", body.keep_texts is not False, theirs.body.keep_texts is not False),
-        ("n_classes", blueprint.settings.get("n_classes"), theirs.settings.get("n_classes")),
-        ("space", *(serialization.pack(each.settings.get("space")) for each in (blueprint, theirs))),
+        ("keep_texts", body.keep_texts is not False, champion_blueprint.body.keep_texts is not False),
+        ("n_classes", blueprint.settings.get("n_classes"), champion_blueprint.settings.get("n_classes")),
+        ("space", *(serialization.pack(each.settings.get("space")) for each in (blueprint, champion_blueprint))),
     ]
-    made, now = LiveSettings.of(body), theirs.terms
+    origin, now = LiveSettings.of(body), champion_blueprint.terms
     facts += [
-        (name, getattr(made, name), getattr(now, name))
+        (name, getattr(origin, name), getattr(now, name))
         for name in ("window_s", "reward_range", "default_reward", "rewards")
-        if getattr(made, name) != getattr(LiveSettings.of(champion.origin.body), name)
+        if getattr(origin, name) != getattr(LiveSettings.of(champion.origin.body), name)
     ]
+    if interleaves(body) and not blueprint.loop.interleaves:
+        raise Impossible(
+            f'"compare" is "interleave" and the loop {body.loop} has no rankings to mix',
+            'remove "compare", or use a rank model',
+        )
     for what, given, wanted in facts:
         if given != wanted:
             raise Impossible(
                 f"{what} is {_short_text(given)} and that of its champion {champion.name!r} is {_short_text(wanted)}",
                 hint,
             )
-    if not any(theirs.loop.accepts(kind, blueprint.card) for kind in theirs.card.kinds):
+    if not any(champion_blueprint.loop.accepts(kind, blueprint.card) for kind in champion_blueprint.card.kinds):
         raise Impossible(
             f'{blueprint.kind} learns from {blueprint.card.feedback_in_words}, and "{champion.name}" from '
-            f"{theirs.card.feedback_in_words}",
+            f"{champion_blueprint.card.feedback_in_words}",
             "choose a learner with the same feedback",
         )
 
@@ -162,6 +174,14 @@ def _form(blueprint: Blueprint) -> Any:
     if blueprint.features is not None:
         return "records"
     return blueprint.names if blueprint.names is not None else blueprint.dim
+
+
+def _forms(blueprint: Blueprint, champion: Blueprint) -> tuple[Any, Any]:
+    """Forms of the features of two models; alike where one of them decides without any, as a tuner may."""
+    own, champions = _form(blueprint), _form(champion)
+    if blueprint.loop.most_columns is not None and None in (own, champions):
+        return None, None
+    return own, champions
 
 
 def _short_text(value: Any) -> str:
@@ -176,7 +196,7 @@ def unit_draw(salt: str, unit: str) -> float:
 
 
 def challenger_answers(champion: ServedModel, learner: Learner, number: int, unit: str | None = None) -> bool:
-    """Draw whether the challenger answers: by the unit, or by the champion's seed and the number of its decision."""
+    """Draw whether the challenger answers, or shares the page: by the unit, or by the seed and number of a decision."""
     challenger = champion.challenger
     share = challenger.blueprint.terms.share if challenger is not None else None
     if challenger is None or not share:

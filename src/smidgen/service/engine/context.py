@@ -17,12 +17,18 @@ class EngineContext(NamedTuple):
 
     Attributes
     ----------
-    models, store, log, learners
-        Whose commands they are, where they are written, how events are read back, who learns.
-    recent
-        The decisions that wait for feedback in memory.
+    models
+        The models in memory, by name and shard.
+    store
+        The store that commands write to.
+    log
+        Reads events back.
+    learners
+        The learners in memory.
+    open_decisions
+        The decisions in memory that wait for feedback.
     undo
-        What is to be put back if a command fails.
+        The changes to revert if a command fails.
     clock
         Seconds since 1970.
     """
@@ -37,19 +43,19 @@ class EngineContext(NamedTuple):
 
 
 class CommandHandler:
-    """A kind of commands, of all models.
+    """Base of handlers, each of which carries out one kind of command for all models.
 
     Parameters
     ----------
-    whole
-        What they work with.
+    context
+        The dependencies of command handlers.
     """
 
-    def __init__(self, whole: EngineContext) -> None:
-        self._models = whole.models
-        self._store = whole.store
-        self._log = whole.log
-        self._learners = whole.learners
-        self._open_decisions = whole.open_decisions
-        self._undo = whole.undo
-        self._clock = whole.clock
+    def __init__(self, context: EngineContext) -> None:
+        self._models = context.models
+        self._store = context.store
+        self._log = context.log
+        self._learners = context.learners
+        self._open_decisions = context.open_decisions
+        self._undo = context.undo
+        self._clock = context.clock

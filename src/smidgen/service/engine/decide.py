@@ -21,8 +21,9 @@ from smidgen.features.state import Carried
 from smidgen.features.vectors import other_length
 from smidgen.learners import Learner
 from smidgen.learners.pacing import Pacer
+from smidgen.learners.pipeline import unwrap
 from smidgen.service.engine.budget import Budget
-from smidgen.service.engine.champions import challenger_answers, unit_draw
+from smidgen.service.engine.champions import challenger_answers, interleaves, unit_draw
 from smidgen.service.engine.context import CommandHandler, EngineContext
 from smidgen.service.engine.learner_cache import OpenDecision
 from smidgen.service.engine.live_settings import FIRST
@@ -41,7 +42,14 @@ from smidgen.service.schemas import DecisionBody, Rewards, digest
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.records import NewDecision
 
+#: Digits of the id of a decision without the mark of a shard, and digits of such a mark.
+UNSHARDED, SHARD_DIGITS = 24, 4
 _log = logging.getLogger("smidgen.service")
+
+
+def shard_mark(shard: int) -> int:
+    """Return the mark of a shard in the ids of its decisions: a hint, since others may have the same."""
+    return shard & 0xFFFF
 
 
 class ValidatedRequest(NamedTuple):
@@ -64,10 +72,12 @@ class ArmDecision(NamedTuple):
     target: float | None = None  # of an arm that was not shown: its probability of what was shown
     chance: float | None = None  # … and the probability with which that was shown; both, or neither
     lessons: tuple[TrainingSignal, ...] = ()  # learned at once, because the app had chosen itself
-    start: bytes | None = None  # of a new key: the state that it starts with
-    names: Carried = ()  # of a key: names of columns that its events have not told yet
+    start: bytes | None = None  # of a new key: the state that it starts with; None if that is an empty one
+    begun: bool = False  # it started with this decision, and its log does not say so yet
+    names: Carried = ()  # of a key: names of columns that its events have not recorded yet
     holdout: bool = False  # the policy of the holdout answered
     lengths: dict[str, int] | None = None  # of vectors, as this decision fixes them
+    teams: bytes | None = None  # of a page of two rankings: which candidates are the challenger's
 
 
 class PendingDecision(NamedTuple):
@@ -97,9 +107,9 @@ class DecideHandler(CommandHandler):
         for each in (first, *first.arms):
             Budget(each.blueprint.cost).spend(request.context)
         answers = self._decide_arms(model, request)
-        made, told = self._build_rows(answers, request, self._clock())
-        self.write(made)
-        return told
+        rows, reply = self._build_rows(answers, request, self._clock())
+        self.write(rows)
+        return reply
 
     # 1. The model and the request
 
@@ -183,9 +193,13 @@ class DecideHandler(CommandHandler):
         except InvalidFeatures as error:
             if (features := model.blueprint.features) is None:
                 raise
-            raise with_request_path(error, request.context, features.fresh()) from error
+            single = model.blueprint.loop.asks
+            raise with_request_path(error, request.context, features.fresh(), single) from error
         if challenger_answers(model, own.learner, own.decision.number, request.body.unit or key):
-            answers.sort(key=lambda answer: answer.model is not model.challenger)
+            if model.challenger is not None and interleaves(model.challenger.blueprint.body):
+                answers = self._interleave(answers, model)
+            else:
+                answers.sort(key=lambda answer: answer.model is not model.challenger)
         return [answers[0], *(_compare_with_shown(each, answers[0], ids) for each in answers[1:])]
 
     def _current_pacer(self, model: ServedModel) -> Pacer | None:
@@ -201,6 +215,7 @@ class DecideHandler(CommandHandler):
 
     def _decide_one(self, model: ServedModel, key: str | None, context: Any, pacer: Pacer | None = None) -> ArmDecision:
         held, group = self._learners.get(model, key), self._learners.shared_state(model)
+        begun = held.new and group is not None
         start, learner = self._learners.start_key(model, key, held), held.learner
         self._undo.push(self._learners.withdraw, model.shard, key, learner, learner.decisions)
         features = self._learners.table(model, learner)
@@ -215,16 +230,16 @@ class DecideHandler(CommandHandler):
                 decision, names = group.decide(learner, context, held.known)
         except BaseException:
             if group is not None:
-                self._learners.discard(model, key, learner, learner.decisions + 1, begun=start is not None)
+                self._learners.discard(model, key, learner, learner.decisions + 1, begun=begun)
             raise
         finally:
             attach_prices(learner, None)
         try:
             lengths = None if features is None else self._fix_lengths(model, features, decision.context)
         except BaseException:
-            self._learners.discard(model, key, learner, decision.number, begun=start is not None)
+            self._learners.discard(model, key, learner, decision.number, begun=begun)
             raise
-        return ArmDecision(model, learner, decision, start=start, names=names, lengths=lengths)
+        return ArmDecision(model, learner, decision, start=start, begun=begun, names=names, lengths=lengths)
 
     def _fix_lengths(self, model: ServedModel, features: Vectorizer, encoded: Any) -> dict[str, int] | None:
         """Let the vectors of a decision fix the lengths of their fields; those that its event has to tell.
@@ -258,12 +273,26 @@ class DecideHandler(CommandHandler):
 
     def _hold_out(self, own: ArmDecision, key: str | None, ids: Sequence[Any]) -> ArmDecision:
         """Let the policy of the holdout answer; the learner takes its own decision back, and is as before."""
-        model, begun = own.model, own.start is not None
-        self._learners.discard(model, key, own.learner, own.decision.number, begun=begun)
+        model = own.model
+        self._learners.discard(model, key, own.learner, own.decision.number, begun=own.begun)
+        if own.lengths is not None and model.lengths is not None:  # nor do its vectors have lengths yet
+            _drop(model.lengths, own.lengths)
+            if (table := self._learners.table(model, own.learner)) is not None:
+                table.free_lengths(own.lengths)
         holdout = model.blueprint.terms.holdout
         policy = holdout.policy if holdout is not None else "first"
         decision = model.blueprint.loop.hold_out(own.decision, ids, policy, self._random.next())
         return ArmDecision(model, own.learner, decision, holdout=True)
+
+    def _interleave(self, answers: list[ArmDecision], model: ServedModel) -> list[ArmDecision]:
+        """Mix the rankings of champion and challenger into the one that is shown."""
+        own, rival = answers[0], next((each for each in answers if each.model is model.challenger), None)
+        if rival is None:  # it did not decide
+            return answers
+        seed = unwrap(own.learner).params["seed"]
+        mixed, teams = model.blueprint.loop.interleave(own.decision, rival.decision, seed)
+        page = own._replace(decision=mixed, teams=teams)
+        return [page, *(each._replace(teams=teams) if each is rival else each for each in answers[1:])]
 
     def _apply_app_choice(
         self, key: str | None, answers: list[ArmDecision], ids: Sequence[Any], value: Any
@@ -277,12 +306,10 @@ class DecideHandler(CommandHandler):
             except SmidgenError:
                 if not found:
                     raise
-                begun = answer.start is not None
-                self._learners.discard(answer.model, key, answer.learner, decision.number, begun=begun)
+                self._learners.discard(answer.model, key, answer.learner, decision.number, begun=answer.begun)
                 continue
             if not found:
-                chance = None if decision.propensity is None else 1.0
-                decision = structs.replace(decision, action=taken.action, explored=False, propensity=chance, **UNDRAWN)
+                decision = structs.replace(decision, action=taken.action, explored=False, propensity=None, **UNDRAWN)
             found.append(answer._replace(decision=decision, agreed=taken.agreed, lessons=tuple(taken.lessons)))
         return found
 
@@ -293,9 +320,9 @@ class DecideHandler(CommandHandler):
     ) -> tuple[list[PendingDecision], Reply]:
         """Build the rows of all arms, and the reply of the one that is shown."""
         ids = list(request.ids)
-        out, told = self._build_row(answers[0], request, ids, now)
+        out, reply = self._build_row(answers[0], request, ids, now)
         spent = answers[0].decision.costs_of_action() if answers[0].decision.costs is not None else None
-        return [out, *(self._build_row(each, request, ids, now, out.row, spent)[0] for each in answers[1:])], told
+        return [out, *(self._build_row(each, request, ids, now, out.row, spent)[0] for each in answers[1:])], reply
 
     def _build_row(
         self,
@@ -306,14 +333,17 @@ class DecideHandler(CommandHandler):
         shown: NewDecision | None = None,
         spent: dict[str, float] | None = None,
     ) -> tuple[PendingDecision, Reply]:
-        """Build the row of an answer and its reply; ``shown`` is the row that was shown in its place, and its costs."""
+        """Build the row of an answer and its reply.
+
+        ``shown`` is the row that was shown in its place, and ``spent`` its costs; then nobody reads the reply.
+        """
         model, decision, body = answer.model, answer.decision, request.body
         loop, terms = model.blueprint.loop, model.blueprint.terms
-        name, expires = self._new_id(now), now + terms.window_s
+        name, expires = self._new_id(now, model.shard), now + terms.window_s
         reply_ = loop.answer(decision, ids)
-        told = reply(name, model, model.version, decision, expires) | reply_
+        out = reply(name, model, model.version, decision, expires) | reply_ if shown is None else reply_
         if answer.holdout:
-            told["holdout"] = True
+            out["holdout"] = True
         hashed = [] if answer.holdout else self._new_hashed_names(model, body)
         record, beside = answer.learner.to_compact(decision), None if shown is None else shown.decision
         shared = _shared_fields(
@@ -325,12 +355,16 @@ class DecideHandler(CommandHandler):
             shared = (shared or {}) | {"spent": spent}
         elif terms.budget is not None and not body.activate and decision.costs is not None:
             shared = (shared or {}) | {"ahead": True}
+        if answer.teams is not None and shown is None:
+            shared = (shared or {}) | {"teams": answer.teams}
         if shown is None:
             shared = {**(shared or {}), **self._question(answer, request, len(record))} or None
         if model.spending is not None and decision.costs is not None:
             model.spending.note(name, decision, (shared or {}).get("spent"))
         holdout, unit = terms.holdout, body.unit or body.key
         share = holdout.share if holdout is not None and body.chosen is None else 0.0
+        if answer.teams is not None and shown is not None:
+            share = terms.share or 0.0
         content = codec.DecisionBody(decision.number, model.version, terms.window_s, ids, record, shared, beside)
         row = NewDecision(
             name,
@@ -353,35 +387,38 @@ class DecideHandler(CommandHandler):
             holdout=answer.holdout if share else None,
             share=share or None,
         )
-        return PendingDecision(model, row, ids, answer), told
+        return PendingDecision(model, row, ids, answer), out
 
     def _question(self, answer: ArmDecision, request: ValidatedRequest, size: int) -> dict[str, bytes]:
         """Return what the event keeps for the story of a decision."""
         model, learner = answer.model, answer.learner
         table, keep = self._learners.table(model, learner), model.blueprint.body.keep_asked is not False
-        return recorded(learner, table, request.context, answer.decision, size, keep, by_model=not answer.holdout)
+        by_model = not answer.holdout and not model.blueprint.loop.knows_best  # a point has no contributions
+        return recorded(learner, table, request.context, answer.decision, size, keep, by_model=by_model)
 
     def _new_hashed_names(self, model: ServedModel, body: DecisionBody) -> list[str]:
-        """Names of hashed features that no event has told; the row of this decision tells them."""
+        """Names of hashed features that no event has recorded; the event of this decision records them."""
         if model.hashed is None or not (new := model.hashed.new(feature_names(body))):
             return []
         model.hashed.add(new)
         self._undo.push(model.hashed.drop, new)
         return new
 
-    def _new_id(self, now: float) -> str:
+    def _new_id(self, now: float, shard: int) -> str:
         """Draw an id that cannot be guessed; ids of one time are neighbours, so that a commit touches few pages.
 
-        Forty bits of the time in 1/256 s, then 56 random bits.
+        Forty bits of the time in 1/256 s, then 56 random bits; where other workers write too, then the mark of the
+        shard, by which any worker knows whose decision it is.
         """
-        return f"{int(now * 256) & 0xFF_FFFF_FFFF:010x}{self._random.next()[:7].hex()}"
+        drawn = f"{int(now * 256) & 0xFF_FFFF_FFFF:010x}{self._random.next()[:7].hex()}"
+        return f"{drawn}{shard_mark(shard):0{SHARD_DIGITS}x}" if self._store.shared else drawn
 
     # 4. Writing
 
-    def write(self, made: list[PendingDecision]) -> None:
+    def write(self, pending: list[PendingDecision]) -> None:
         """Write decisions, keep them in memory for fast feedback, and teach what the app had chosen; unpin learners."""
-        for shard in dict.fromkeys(one.model.shard for one in made):
-            rows = [one for one in made if one.model.shard == shard]
+        for shard in dict.fromkeys(one.model.shard for one in pending):
+            rows = [one for one in pending if one.model.shard == shard]
             first = self._store.write_decisions(shard, [each.row for each in rows])
             for seq, (model, row, ids, answer) in enumerate(rows, first):
                 opened = OpenDecision(
@@ -395,18 +432,19 @@ class DecideHandler(CommandHandler):
                     answer.names,
                     answer.holdout,
                     model.blueprint.terms.rewards,
+                    answer.teams is not None and row.beside is None,
                 )
                 self._open_decisions.add(row.decision, opened, len(row.body))
                 self._undo.push(self._open_decisions.drop, row.decision)
-        for one in made:
+        for one in pending:
             if one.answer.lessons:
                 self._teach(one)
-        made.clear()
+        pending.clear()
         self._learners.unpin()
 
-    def _teach(self, made: PendingDecision) -> None:
+    def _teach(self, pending: PendingDecision) -> None:
         """Teach a model what the app had chosen itself, if it can be taught."""
-        model, row, answer = made.model, made.row, made.answer
+        model, row, answer = pending.model, pending.row, pending.answer
         held = self._learners.get(model, row.key)
         self._learners.before_change(model, row.key)
         context, group, places = answer.decision.context, self._learners.shared_state(model), []
@@ -453,12 +491,12 @@ def _shared_fields(
     start: bytes | None, names: Carried, hashed: list[str], request: str | None, unit: str | None, rewards: Rewards
 ) -> dict[str, Any] | None:
     """Optional fields of a decision's event; None if there are none."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "start": start,
         "names": names or None,
         "hashed": hashed or None,
         "request": request,
         "unit": unit,
     }
-    told["rewards"] = None if rewards == FIRST else rewards
-    return {name: value for name, value in told.items() if value is not None} or None
+    fields["rewards"] = None if rewards == FIRST else rewards
+    return {name: value for name, value in fields.items() if value is not None} or None

@@ -119,23 +119,23 @@ class BatchDecideHandler(CommandHandler):
                     raise
                 raise _batch_error(error, index) from error
         replies: list[Reply] = []
-        made: list[PendingDecision] = []  # and not written yet
+        pending: list[PendingDecision] = []  # and not written yet
         mine: dict[str, tuple[bytes | None, Reply]] = {}  # requests of this batch by their ids
         now = self._clock()
         for index, request in enumerate(ready):
             if basis is not None and index % size == 0:
-                yield from self._pause(model, basis, len(made))
+                yield from self._pause(model, basis, len(pending))
                 now = self._clock()
             try:
-                replies.append(request.known or self._decide_one(model, request, mine, made, now))
+                replies.append(request.known or self._decide_one(model, request, mine, pending, now))
                 paid = model.blueprint.terms.budget is not None  # the next price depends on what this one costs
                 if request.body.chosen is not None or paid or self._learners.is_crowded:
-                    self._decide.write(made)
+                    self._decide.write(pending)
             except SmidgenError as error:
                 if len(bodies) == 1 or isinstance(error, StorageFailed | Taken):  # of the store, not of this decision
                     raise
                 raise _batch_error(error, index) from error
-        self._decide.write(made)
+        self._decide.write(pending)
         yield replies
 
     def _decide_one(
@@ -143,7 +143,7 @@ class BatchDecideHandler(CommandHandler):
         model: ServedModel,
         request: ValidatedRequest,
         mine: dict[str, tuple[bytes | None, Reply]],
-        made: list[PendingDecision],
+        pending: list[PendingDecision],
         now: float,
     ) -> Reply:
         """Decide on one request of the batch without writing; an id that comes twice has one decision."""
@@ -153,7 +153,7 @@ class BatchDecideHandler(CommandHandler):
             refuse_other_request(id, hashed, request.digest)
             return answer
         rows, answer = self._decide.decide(model.shard_for(request.body.key), request, now)
-        made.extend(rows)
+        pending.extend(rows)
         if id is not None:
             mine[id] = request.digest, answer
         return answer
@@ -162,14 +162,14 @@ class BatchDecideHandler(CommandHandler):
         learner = self._learners.get(model, None).learner
         return _Basis(learner, learner.decisions, model.blueprint, model.rewritten)
 
-    def _pause(self, model: ServedModel, basis: _Basis, made: int) -> Iterator[None]:
+    def _pause(self, model: ServedModel, basis: _Basis, waiting: int) -> Iterator[None]:
         """Let other commands run. Meanwhile the numbers of the decisions are given back: nothing has been changed."""
         basis.learner.withdraw(basis.number)
         yield None
         if self._model(model.name, []) is not model or model.followers or self._basis(model) != basis:
             raise _ModelChanged
         self._undo.push(basis.learner.withdraw, basis.number)
-        basis.learner.reserve(basis.number + made)
+        basis.learner.reserve(basis.number + waiting)
 
 
 def _can_pause(model: ServedModel, bodies: list[DecisionBody]) -> bool:

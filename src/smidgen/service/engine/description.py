@@ -6,7 +6,10 @@ import heapq
 from collections.abc import Sequence
 from itertools import islice
 
+from msgspec import UNSET
+
 from smidgen.learners import Feedback
+from smidgen.service.engine.champions import interleaves
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.replay import read_undo_events
 from smidgen.service.engine.spending import budget_figures
@@ -21,16 +24,17 @@ from smidgen.service.schemas import Agreement, BaseReply, ChallengerOf, ModelRep
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import Counts, Outcome, pool_counts
 
-#: How many closed decisions count at most, and how many of the latest whose window is over are looked at to find them.
+#: Number of closed decisions that count at most, and how many of the latest whose window is over are examined to find
+#: them.
 LAST, SEEN = 200, 400
 #: Over how many of the latest decisions the share of agreement is taken.
 AGREEING = 1000
-#: How many of the latest decisions of a shard are looked through for those that are open.
+#: Number of the latest decisions of a shard that are searched for those that are open.
 OPEN = 50_000
 
 
 def closed_decisions(reading: StoreReader, model: ServedModel, now: float, *, held: bool = False) -> list[Outcome]:
-    """The latest decisions that are closed and that anybody saw, the latest first; of all shards.
+    """The latest decisions that are closed and that were shown, the latest first; of all shards.
 
     ``held`` counts those of the policy of a holdout too.
     """
@@ -84,8 +88,8 @@ def quality(reading: StoreReader, model: ServedModel, now: float, *, held: bool 
     """The loop's figure over the last 200 closed decisions, with a 95 % interval if ten or more have a figure."""
     rows, loop = closed_decisions(reading, model, now, held=held), model.blueprint.loop
     worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
-    told = [worst if row.measure is None and row.is_unanswered else row.measure for row in rows]
-    values = [value for value in told if value is not None]
+    measures = [worst if row.measure is None and row.is_unanswered else row.measure for row in rows]
+    values = [value for value in measures if value is not None]
     silent = sum(row.is_unanswered for row in rows)
     value, low, high = mean_of(values, span_of(loop))
     return Quality(measure=loop.measure, value=value, low=low, high=high, of=len(rows), silent=silent)
@@ -146,18 +150,20 @@ def summarize_model(reading: StoreReader, model: ServedModel, now: float, *, hel
         keys=counts.keys if model.keyed else None,
         quality=figures,
         guarded=sum(sum(part.scaled.values()) for part in model.parts) if model.blueprint.guarded else None,
-        base=_base([base for base in bases if base is not None]),
+        base=_base([checkpoint for checkpoint in bases if checkpoint is not None]),
         undoing=describe_progress(next((part.undoing for part in model.parts if part.undoing is not None), None)),
         shards=len(each),
         shard_versions=[one.version for one in each] if len(each) > 1 else None,
         candidates=model.blueprint.body.candidates,
         holdout=terms.holdout if terms.holdout is not None and terms.holdout.share else None,
         budget=spending,
+        safe=terms.safe,
         shadow_of=ShadowOf(model=leader) if leader is not None and body.shadow_of is not None else None,
         challenger_of=ChallengerOf(
             model=leader,
             share=terms.share or 0.0,
             by=body.challenger_of.by if isinstance(body.challenger_of, Of) else None,
+            compare="interleave" if interleaves(body) else UNSET,
         )
         if leader is not None and body.challenger_of is not None
         else None,
@@ -172,7 +178,9 @@ def _base(bases: Sequence[Checkpoint]) -> BaseReply | None:
     if not bases:
         return None
     seq, version, floor = (sum(values) for values in zip(*((b.seq, b.version, b.floor) for b in bases), strict=True))
-    return BaseReply(seq=seq, version=version, oldest_version=floor, at=stamp(max(base.at for base in bases)))
+    return BaseReply(
+        seq=seq, version=version, oldest_version=floor, at=stamp(max(checkpoint.at for checkpoint in bases))
+    )
 
 
 def describe_progress(work: Progress | None) -> UndoingReply | None:

@@ -23,19 +23,20 @@ from smidgen.service.engine.context import EngineContext
 from smidgen.service.engine.decide import DecideHandler
 from smidgen.service.engine.decide_batch import BatchDecideHandler
 from smidgen.service.engine.description import summarize_model
-from smidgen.service.engine.feedback import PATIENCE_S, ExpiryHandler, FeedbackHandler, FollowerTrainer
+from smidgen.service.engine.feedback import PATIENCE_S, DecisionCloser, ExpiryHandler, FeedbackHandler, FollowerTrainer
 from smidgen.service.engine.forgetting import LogsWithoutKey
 from smidgen.service.engine.learner_cache import LearnerCache, OpenDecisions
 from smidgen.service.engine.lifecycle import AmendHandler, ForgetHandler, ImportedState, ImportHandler, PromoteHandler
 from smidgen.service.engine.log_reader import EventLog, Reply
-from smidgen.service.engine.model import PLACE, ServedModel
+from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.registry import Models, ShardAccess
 from smidgen.service.engine.retention import STAGED, TIDIED, Plan, RetentionHandler, checkpoint_states, plan_checkpoint
 from smidgen.service.engine.rollback import RefoldedLearner, RollbackHandler
+from smidgen.service.engine.snapshot_writer import SnapshotWriter
 from smidgen.service.engine.stories import story_of
 from smidgen.service.engine.teach import TeachHandler
 from smidgen.service.engine.undo import Progress, UndoStack
-from smidgen.service.errors import Busy, StorageFailed, Taken
+from smidgen.service.errors import Busy, Outdated, StorageFailed, Taken
 from smidgen.service.log.checkpoint import CheckpointState
 from smidgen.service.schemas import (
     AmendBody,
@@ -129,7 +130,7 @@ class Transactions:
     def refresh(self, number: int | None = None) -> bool:
         """Take over what others changed of models and tokens; whether that was anything.
 
-        With the number of the catalogue, if somebody knows that it has come to that.
+        With the number of the catalog, if the caller knows it.
         """
         return self._shard_access is not None and self._shard_access.refresh(number)
 
@@ -140,7 +141,7 @@ class Transactions:
 
     @property
     def catalogue(self) -> int:
-        """The number of the catalogue as it was last looked at; 0 where nobody else writes."""
+        """The number of the catalog when it was last read; 0 without other writers."""
         return self._shard_access.number if self._shard_access is not None else 0
 
     def prefetch(self, wanted: Sequence[tuple[str | None, Sequence[str]]]) -> None:
@@ -149,7 +150,7 @@ class Transactions:
             self._shard_access.prefetch(wanted)
 
     def acquire(self, model: ServedModel) -> ServedModel:
-        """Within a batch: see to it that a model is as it is, whatever others wrote."""
+        """Within a batch: bring a model up to date with what others wrote."""
         self._models.acquire(model)
         return model
 
@@ -220,7 +221,7 @@ class Transactions:
                 self.begin(wanted)
                 answer = self.run_in_savepoint(command)
                 self.commit()
-            except Taken:  # another worker is at it
+            except (Taken, Outdated):  # another worker is at it
                 wanted = self.wanted | (wanted or set())
                 self.rollback()
             except BaseException:
@@ -249,7 +250,7 @@ class ShardLeases:
     store
         Who grants leases.
     shards
-        Gives the shards that somebody should own.
+        Returns the shards that need an owner.
     name
         Under which this worker owns.
 
@@ -311,12 +312,12 @@ class ShardLeases:
 
 # Maintenance: snapshots, expiry of windows, removal of erased data from the files.
 
-#: How many silent decisions are learnt in one batch.
+#: Number of silent decisions that are learnt in one batch.
 SWEPT = 256
 
 
 class Maintenance(Transactions):
-    """Looks after the shards of a store: all of them, or, where there are other workers, those that this one owns.
+    """Maintains the shards of a store: all of them, or, where there are other workers, those that this one owns.
 
     Parameters
     ----------
@@ -332,17 +333,25 @@ class Maintenance(Transactions):
         self, store: Store, clock: Callable[[], float], keyed_in_memory: int, snapshot_every: int, worker: str | None
     ) -> None:
         super().__init__(store, clock, keyed_in_memory)
-        self._every = snapshot_every
-        self._followers = FollowerTrainer(self._context)
-        self._expiry = ExpiryHandler(self._context, self._followers)
-        self._skipped: set[str] = set()  # decisions whose silence could not be looked after: not before the next start
+        self._closer = DecisionCloser(self._context, FollowerTrainer(self._context))
+        self._expiry = ExpiryHandler(self._context, self._closer)
+        self._skipped: set[str] = set()  # decisions that could not expire: they are tried again after the next start
         self.leases: ShardLeases | None = None  #: what this worker owns, where there are others
         if self.store.shared:
             self.leases = ShardLeases(self.store, lambda: list(self.shards), worker)
+            self.store.trust(self.owns)
         self.vacuum_pending = False  #: whether something erased may still be in a file
         self.fragmented = False  #: whether parts of it may be in unused parts of a file that is too large for a moment
         self.purge_pending = False  #: whether something under a base is still to be erased
-        self.failed_snapshots = 0
+        self.snapshots = SnapshotWriter(
+            self.store,
+            self.learners,
+            lambda: list(self.shards.values()),
+            self.run,
+            self.acquire,
+            lambda shard: self.leases.epoch(shard) if self.leases is not None else None,
+            snapshot_every,
+        )
         try:
             if self._shard_access is not None:
                 self._shard_access.refresh()
@@ -355,38 +364,25 @@ class Maintenance(Transactions):
             raise
 
     def _half_erased(self, shard: int) -> bool:
-        base = self.store.checkpoint(shard)
-        return base is not None and base.erased < base.seq
+        checkpoint = self.store.checkpoint(shard)
+        return checkpoint is not None and checkpoint.erased < checkpoint.seq
 
     def take_over(self, shards: Sequence[int]) -> None:
-        """Look after shards that this worker owns from now on; between batches."""
+        """Maintain shards that this worker owns from now on; called between batches."""
         self.vacuum_pending = True  # for all we know, its owner before has left something behind
         self.purge_pending = self.purge_pending or any(self._half_erased(shard) for shard in shards)
 
     def is_due(self) -> bool:
         """Check whether there is something to maintain."""
-        if self.purge_pending or self.vacuum_pending:
-            return True
-        return any(m.seq - m.saved >= self._every and self.owns(m.shard) for m in list(self.shards.values()))
+        return self.purge_pending or self.vacuum_pending or self.snapshots.is_due()
 
     def maintain(self, every: int | None = None) -> None:
-        """Take the snapshots that are due; between batches, so that no state runs ahead of the log.
-
-        One that fails (the disk is full, say) costs nothing but a longer recovery; it is tried again when the next is
-        due.
-        """
+        """Erase what is still to be erased, and write the snapshots that are due; between batches."""
         if self.purge_pending and not self.store.in_batch:
             self._purge()
         if self.vacuum_pending and not self.store.in_batch:
             self._vacuum()
-        for model in list(self.shards.values()):
-            if model.seq - model.saved >= (self._every if every is None else every) and self.owns(model.shard):
-                try:
-                    self.snapshot(model)
-                except Exception as error:
-                    self.failed_snapshots += 1
-                    _log.warning("no snapshot of model %s: %s", model.name, error)
-                model.saved = model.seq
+        self.snapshots.write_due(every)
 
     def _vacuum(self) -> None:
         """Remove erased data from the files: old snapshots, and pages that the database has freed."""
@@ -412,41 +408,6 @@ class Maintenance(Transactions):
             self.vacuum_pending = self.vacuum_pending or not self.purge_pending
         except StorageFailed as error:
             _log.warning("what lies under a base is not erased yet: %s", error)
-
-    def snapshot(self, model: ServedModel) -> None:
-        """Write snapshots of the model's learners and names."""
-        if self._shard_access is not None:
-            self.run(lambda: self._snapshot(self.acquire(model)))
-            return
-        if model.hashed is not None and model.hashed.changed:
-            named = model.hashed
-            self.run(lambda: self.store.publish(model.shard, PLACE, model.seq, named.to_bytes()))
-            named.changed = False
-        self._publish_shared(model)
-        if model.keyed:
-            for held in self.run(lambda: self.learners.write_keyed(model)):
-                held.changed = False
-
-    def _snapshot(self, model: ServedModel) -> None:
-        """Write a snapshot within a batch that holds the shard, as its owner."""
-        epoch = self.leases.epoch(model.shard) if self.leases is not None else None
-        if epoch is None:
-            return
-        if model.hashed is not None and model.hashed.changed:
-            self.store.publish(model.shard, PLACE, model.seq, model.hashed.to_bytes(), epoch)
-            model.hashed.changed = False
-        self._publish_shared(model, epoch)
-        if model.keyed:
-            for held in self.learners.write_keyed(model, epoch):
-                held.changed = False
-
-    def _publish_shared(self, model: ServedModel, epoch: int | None = None) -> None:
-        """Publish what a model without keys has learnt, or what the keys share."""
-        if not model.keyed:
-            content = self.learners.get(model, None).learner.to_bytes()
-            self.store.publish(model.shard, None, model.seq, content, epoch)
-        elif (group := self.learners.shared_state(model)) is not None:
-            self.store.publish(model.shard, None, model.seq, group.to_bytes(), epoch)
 
     def compact(self) -> None:
         """Between batches: rewrite a large file whose free pages may hold erased data."""
@@ -501,13 +462,7 @@ class Maintenance(Transactions):
         total, before = 0, list[DecisionRow]()
         while not stopped() and (rows := self._due_here(patience=0.0)) and rows != before:
             before = rows
-            self.begin()
-            try:
-                total += self.sweep(patience=0.0)
-                self.commit()
-            except BaseException:
-                self.rollback()
-                raise
+            total += self.run(lambda: self.sweep(patience=0.0))
         return total
 
 
@@ -552,7 +507,7 @@ class Engine(Maintenance):
         whole = self._context
         self._decide = DecideHandler(whole)
         self._decide_batch = BatchDecideHandler(whole, self._decide)
-        self._feedback = FeedbackHandler(whole, self._followers)
+        self._feedback = FeedbackHandler(whole, self._closer)
         self._rollback = RollbackHandler(whole)
         self._forget = ForgetHandler(whole)
         self._amend = AmendHandler(whole)
@@ -584,11 +539,11 @@ class Engine(Maintenance):
     def _run_and_describe(self, name: str, command: Callable[[], None]) -> ModelReply:
         """Run a command; the model of this name as it is then."""
 
-        def told() -> ModelReply:
+        def run_then_describe() -> ModelReply:
             command()
             return self.describe(name)
 
-        return self.run(told)
+        return self.run(run_then_describe)
 
     def create(self, name: str, body: ModelBody) -> tuple[bool, ModelReply]:
         """Make a model; whether it is new, and the model."""
@@ -606,9 +561,9 @@ class Engine(Maintenance):
         """Make a copy of a model under another name."""
         return self._run_and_describe(body.to, lambda: self._imports.copy(name, body.to, learnt=body.learnt))
 
-    def import_model(self, name: str, brought: ImportedState, source: str) -> ModelReply:
+    def import_model(self, name: str, imported: ImportedState, source: str) -> ModelReply:
         """Make a model of learners that were brought, or fill an empty one."""
-        return self._run_and_describe(name, lambda: self._imports.load_into(name, brought, source))
+        return self._run_and_describe(name, lambda: self._imports.load_into(name, imported, source))
 
     def promote(self, name: str) -> PromotedReply:
         """Let the champion of a challenger, or of a shadow, decide with its settings and state from now on."""
@@ -672,9 +627,9 @@ class Engine(Maintenance):
         return self.run(lambda: self._handle_feedback(name, body, allowed))
 
     def _handle_feedback(self, name: str, body: FeedbackBody, allowed: str | None) -> FeedbackReply:
-        made = self._open_decisions.get(name) if self._shard_access is None else None
-        if made is None or made.expires_at < self.clock():
-            self._expiry.expire_before(name)  # who looks after windows may not have come to it yet
+        opened = self._open_decisions.get(name)
+        if opened is None or opened.expires_at < self.clock() or not self.store.trusts(opened.model.shard):
+            self._expiry.expire_before(name)  # its window may be over and not handled yet
         return self._feedback.handle(name, body, allowed)
 
     def is_hot_for_decide(self, name: str, key: str | None) -> str | None:
@@ -684,8 +639,8 @@ class Engine(Maintenance):
 
     def is_hot_for_feedback(self, id: str) -> str | None:
         """The name of the model that made a decision, if all that feedback on it needs is in memory."""
-        made = self._open_decisions.get(id)
-        return made.model.name if made is not None and self.learners.is_hot(made.model, made.key) else None
+        opened = self._open_decisions.get(id)
+        return opened.model.name if opened is not None and self.learners.is_hot(opened.model, opened.key) else None
 
     def mark_shown(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision count that was asked for ahead of time."""
@@ -712,7 +667,7 @@ class Engine(Maintenance):
     ) -> ForgottenReply:
         """Erase all data of a key, permanently once committed; ``ready`` is the state rebuilt in the background.
 
-        Copies of the model forget the key too; who may see only one model is not told their names.
+        Copies of the model forget the key too; a caller who may see only one model does not receive their names.
         """
         take = self._forget.handle
         answer = self.run(lambda: take(name, key, drop_base=drop_base, allowed=allowed, ready=ready))

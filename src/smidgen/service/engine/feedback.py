@@ -17,6 +17,7 @@ from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import NotTeachable, SmidgenError
 from smidgen.features.state import Carried, Places
+from smidgen.learners import Card, Feedback
 from smidgen.service.engine.context import CommandHandler, EngineContext
 from smidgen.service.engine.learner_cache import CachedLearner, OpenDecision
 from smidgen.service.engine.live_settings import FIRST
@@ -38,6 +39,7 @@ from smidgen.service.errors import Conflict, Impossible, StorageFailed, Taken
 from smidgen.service.log import codec
 from smidgen.service.loops.base import Loop, ParsedFeedback
 from smidgen.service.loops.evaluator import TrainingSignal
+from smidgen.service.loops.slots import check_slots
 from smidgen.service.schemas import FeedbackBody, FeedbackReply, ShownReply, digest, reaction_of
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.records import (
@@ -77,174 +79,215 @@ class FeedbackHandler(CommandHandler):
     ----------
     context
         The dependencies of command handlers.
-    followers
-        Teaches the shadow and challenger of a model.
+    closer
+        Closes decisions, and teaches the shadow and challenger of a model.
     """
 
-    def __init__(self, context: EngineContext, followers: FollowerTrainer) -> None:
+    def __init__(self, context: EngineContext, closer: DecisionCloser) -> None:
         super().__init__(context)
-        self._followers = followers
-        self._before_promotion = followers.before_promotion
-        self._closer = DecisionCloser(context, followers)
+        self._closer = closer
 
     def handle(self, name: str, body: FeedbackBody, allowed: str | None = None) -> FeedbackReply:
         """Learn from the reaction to a decision; the reply says why, if nothing was learned."""
-        made = self._open_decisions.get(name)
-        if made is not None and self._models.acquire(made.model):
-            made = self._open_decisions.get(name)  # other workers may have changed its past
+        opened = self._open_decisions.get(name)
+        if opened is not None and self._models.acquire(opened.model):
+            opened = self._open_decisions.get(name)  # other workers may have changed its past
         given = body.given()
-        answer = Answer(name, given, reaction_of(given), digest(given), None if made is None else made.expires_at)
-        if made is None:
+        answer = Answer(name, given, reaction_of(given), digest(given), None if opened is None else opened.expires_at)
+        if opened is None:
             row, model = self._models.find(self._log, name, allowed)
             refuse_follower(name, row.beside)
             closed = row.feedback_seq is not None and row.reports is None and bool(answer.reaction)
             known = classify_repeat(row, answer.digest) if closed else None
             if known is not None and known != "conflict":
                 return _to_reply(name, known, model.version, model)
-            made = self._closer.read(row, model)
-            if known is not None and made.rewards == FIRST:
+            opened = self._closer.read(row, model)
+            if known is not None and opened.rewards == FIRST:
                 return _to_reply(name, known, model.version, model)
-        elif not made.model.is_visible_to(allowed):
+        elif not opened.model.is_visible_to(allowed):
             raise unknown_decision(name)
-        refuse_follower(name, made.beside)
-        check_currencies(made.model, given.get("costs") or {}, "costs", needed=False)
+        refuse_follower(name, opened.beside)
+        check_currencies(opened.model, given.get("costs") or {}, "costs", needed=False)
         if not given:
-            raise Impossible("the feedback is empty", made.model.blueprint.loop.accepted_feedback())
-        told = self._take(answer, made)
-        if given.get("costs") and told.status in ("learnt", "recorded"):
-            self._pass_costs(name, made, given["costs"])
-        return told
+            raise Impossible("the feedback is empty", opened.model.blueprint.loop.accepted_feedback())
+        reply = self._take(answer, opened)
+        if given.get("costs") and reply.status in ("learnt", "recorded"):
+            self._pass_costs(name, opened, given["costs"])
+        return reply
 
-    def _pass_costs(self, name: str, made: OpenDecision, costs: dict[str, float]) -> None:
+    def _pass_costs(self, name: str, opened: OpenDecision, costs: dict[str, float]) -> None:
         """Report what a challenger's decision has cost to the budget of its champion."""
-        leader = made.model.leader
+        leader = opened.model.leader
         if leader is None or leader.blueprint.terms.budget is None:
             return
         for row in self._store.follower_decisions(name):
-            if row.shard == leader.shard_for(made.key).shard:
+            if row.shard == leader.shard_for(opened.key).shard:
                 now, feedback = self._clock(), {"costs": costs}
                 every = write_reports([*read_reports(row.reports), Report(digest(feedback), now, feedback)])
                 content = codec.encode({"feedback": feedback})
-                self._store.write_report(row.shard, NewReport(row.id, now, made.key, content, every, False))
+                self._store.write_report(row.shard, NewReport(row.id, now, opened.key, content, every, False))
 
-    def _take(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
+    def _take(self, answer: Answer, opened: OpenDecision) -> FeedbackReply:
         """Take feedback that was checked, in the way that fits the decision."""
-        if made.rewards != FIRST or not answer.reaction:
-            return self._report(answer, made)
-        if made.holdout:
-            return self._record(answer, made)
-        if not made.model.is_current(made.seq):
-            return self._learn_before_promotion(answer, made)
-        return self._learn(answer, made)
+        if opened.rewards != FIRST or not answer.reaction or self._is_partial(answer, opened):
+            return self._report(answer, opened)
+        if opened.holdout:
+            return self._record(answer, opened)
+        if not opened.model.is_current(opened.seq):
+            return self._learn_before_promotion(answer, opened)
+        if opened.interleaved and not accepts_rankings(opened.model.blueprint.card):
+            return self._count_only(answer, opened)
+        return self._learn(answer, opened)
 
-    def _report(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
+    def _is_partial(self, answer: Answer, opened: OpenDecision) -> bool:
+        """Check whether feedback on a decision with slots is not all that was reported, or is not of all slots."""
+        slots = opened.decision.slots
+        if slots is None:
+            return False
+        row = self._store.decision(answer.decision)
+        if row is not None and row.feedback_seq is not None and not row.reported:
+            return False
+        return (row is not None and row.reported) or not is_complete(
+            FIRST, [Report(answer.digest, 0.0, answer.reaction)], slots
+        )
+
+    def _report(self, answer: Answer, opened: OpenDecision) -> FeedbackReply:
         """Record a report, and learn what all of them come to if nothing more is to come."""
-        model, now, name, reaction = made.model, self._clock(), answer.decision, answer.reaction
+        model, now, name, reaction = opened.model, self._clock(), answer.decision, answer.reaction
         row = self._store.decision(name)
         if row is None:
             raise unknown_decision(name)
         reports, new = read_reports(row.reports), Report(answer.digest, now, answer.given)
-        if is_repeat(reports, new) or (reaction and self._counts_again(made, name, row)):
+        if is_repeat(reports, new) or (reaction and self._counts_again(opened, name, row)):
             return _to_reply(name, "duplicate", model.version, model)
-        then = model.blueprint_at(made.seq)
+        then = model.blueprint_at(opened.seq)
+        slots = opened.decision.slots
         if reaction:
-            then.loop.check_feedback(then.kind, then.card, reaction)
+            _, value = then.loop.check_feedback(then.kind, then.card, reaction)
+            if "rewards" in reaction:
+                check_slots(slots, value)
         late = now > row.expires_at or (row.feedback_seq is not None and bool(reaction))
-        check_report(made.rewards, then.terms, [] if late else reports, new)
+        known = reports if opened.rewards == FIRST or not late else []
+        check_report(opened.rewards, then.terms, known, new, slots)
         if late:
-            return self._report_late(answer, made, row)
+            return self._report_late(answer, opened, row)
         every = [*reports, new]
         body = codec.encode({"feedback": answer.given})
-        report = NewReport(name, now, made.key, body, write_reports(every), bool(reaction))
+        report = NewReport(name, now, opened.key, body, write_reports(every), bool(reaction))
         verdict = self._store.write_report(model.shard, report)
-        if row.feedback_seq is None and has_rewards(every) and is_complete(made.rewards, every):
-            verdict = self._closer.settle(made, name, every, strict=True)
+        if row.feedback_seq is None and has_rewards(every) and is_complete(opened.rewards, every, slots):
+            verdict = self._closer.settle(opened, name, every, strict=True)
         status: WriteStatus = "learnt" if verdict.status == "learnt" else "recorded"
         return _to_reply(name, status, verdict.version, model)
 
-    def _counts_again(self, made: OpenDecision, name: str, row: DecisionRow) -> bool:
+    def _counts_again(self, opened: OpenDecision, name: str, row: DecisionRow) -> bool:
         """Check whether a rollback undid the retraction of what was learned of the decision."""
-        if made.holdout or row.feedback_seq is not None or not made.model.is_current(made.seq):
+        if opened.holdout or row.feedback_seq is not None or not opened.model.is_current(opened.seq):
             return False
-        learnt = self._learners.get(made.model, made.key).learner._learnt
-        return made.decision.number in learnt and restored_version(self._store, row.shard, name) is not None
+        learnt = self._learners.get(opened.model, opened.key).learner._learnt
+        return opened.decision.number in learnt and restored_version(self._store, row.shard, name) is not None
 
-    def _report_late(self, answer: Answer, made: OpenDecision, row: DecisionRow) -> FeedbackReply:
+    def _report_late(self, answer: Answer, opened: OpenDecision, row: DecisionRow) -> FeedbackReply:
         """Write the first reward that comes too late; of other reports only the status is returned."""
         if not answer.reaction or row.late_hash is not None or row.feedback_hash is not None:
-            return _to_reply(answer.decision, "late", made.model.version, made.model)
+            return _to_reply(answer.decision, "late", opened.model.version, opened.model)
         content = codec.FeedbackBody(answer.given, serialization.encode(None))
-        verdict, _ = self._write(answer._replace(open_until=None), made, ParsedFeedback(None), content)
-        return self._finish(answer, made, verdict)
+        verdict, _ = self._write(answer._replace(open_until=None), opened, ParsedFeedback(None), content)
+        return self._finish(answer, opened, verdict)
 
-    def _learn(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
+    def _learn(self, answer: Answer, opened: OpenDecision) -> FeedbackReply:
         """Write the event, then teach the learner; if it refuses, the write is undone."""
-        model, key, blueprint = made.model, made.key, made.model.blueprint
+        model, key, blueprint = opened.model, opened.key, opened.model.blueprint
         held = self._learners.get(model, key)
-        repeated = made.decision.number in held.learner._learnt
+        repeated = opened.decision.number in held.learner._learnt
         if repeated and restored_version(self._store, model.shard, answer.decision) is not None:
             return _to_reply(answer.decision, "duplicate", model.version, model)
         reaction = blueprint.loop.parse_feedback(
-            blueprint.reader(held.learner), made.decision, made.ids, answer.reaction
+            blueprint.reader(held.learner), opened.decision, opened.ids, answer.reaction
         )
         group = self._learners.shared_state(model)
-        decision, encoded, more = self._learners.again(model, held, made.decision, made.names)
+        decision, encoded, more = self._learners.again(model, held, opened.decision, opened.names)
         places = group.places(decision) if group is not None else None
         kept, learn = _loggable(blueprint.loop, answer, reaction), serialization.encode(reaction.learn)
         content = codec.FeedbackBody(kept, learn, places, row=encoded, names=list(more) or None)
-        verdict, at = self._write(answer, made, reaction, content)
+        verdict, at = self._write(answer, opened, reaction, content)
         if verdict.status == "learnt" and verdict.seq is not None:
-            names = [*made.names, *more]
+            names = [*opened.names, *more]
             change = LearningEvent("feedback", held.learner.adopt(decision), reaction.learn, places, names)
             self._learners.learn(model, key, held, change)
             self._learners.after_change(model, key, held, verdict.seq)
             crash_point("learnt")
-            self._train_followers(answer, made, at)
-        return self._finish(answer, made, verdict)
+            self._train_followers(answer, opened, at)
+        return self._finish(answer, opened, verdict)
 
-    def _record(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
+    def _record(self, answer: Answer, opened: OpenDecision) -> FeedbackReply:
         """Write feedback on a decision of the holdout: it is measured, and no learner learns from it."""
-        then = made.model.blueprint_at(made.seq)
+        then = opened.model.blueprint_at(opened.seq)
         reaction = then.loop.parse_feedback(
-            then.reader(then.learner(made.key)), made.decision, made.ids, answer.reaction
+            then.reader(then.learner(opened.key)), opened.decision, opened.ids, answer.reaction
         )
         content = codec.FeedbackBody(_loggable(then.loop, answer, reaction), serialization.encode(None))
-        verdict, _ = self._write(answer, made, reaction, content, recorded=True)
-        return self._finish(answer, made, verdict)
+        verdict, _ = self._write(answer, opened, reaction, content, recorded=True)
+        return self._finish(answer, opened, verdict)
 
-    def _learn_before_promotion(self, answer: Answer, made: OpenDecision) -> FeedbackReply:
-        """Learn feedback on a decision that earlier settings of the model made: the present learner is taught it."""
-        model, key, then = made.model, made.key, made.model.blueprint_at(made.seq)
-        reaction = then.loop.parse_feedback(then.reader(then.learner(key)), made.decision, made.ids, answer.reaction)
-        ((field, value),) = answer.reaction.items()
-        late = self._clock() > made.expires_at
-        learn, places = (
-            (reaction.learn, None) if late else self._before_promotion.teach(made, answer.decision, field, value)
+    def _count_only(self, answer: Answer, opened: OpenDecision) -> FeedbackReply:
+        """Write feedback on a page of two rankings whose learner needs a list that it drew itself: others learn."""
+        model, key, blueprint = opened.model, opened.key, opened.model.blueprint
+        if restored_version(self._store, model.shard, answer.decision) is not None:
+            return _to_reply(answer.decision, "duplicate", model.version, model)
+        held, nothing = self._learners.get(model, key), TrainingSignal(None)
+        reaction = blueprint.loop.parse_feedback(
+            blueprint.reader(held.learner), opened.decision, opened.ids, answer.reaction
         )
+        content = codec.FeedbackBody(_loggable(blueprint.loop, answer, reaction), serialization.encode(nothing))
+        verdict, at = self._write(answer, opened, reaction, content)
+        if verdict.status == "learnt" and verdict.seq is not None:
+            self._learners.learn(model, key, held, LearningEvent("feedback", None, nothing))
+            self._learners.after_change(model, key, held, verdict.seq)
+            crash_point("learnt")
+            self._train_followers(answer, opened, at)
+        return self._finish(answer, opened, verdict)
+
+    def _learn_before_promotion(self, answer: Answer, opened: OpenDecision) -> FeedbackReply:
+        """Learn feedback on a decision that earlier settings of the model made: the present learner is taught it."""
+        model, key, then = opened.model, opened.key, opened.model.blueprint_at(opened.seq)
+        reaction = then.loop.parse_feedback(
+            then.reader(then.learner(key)), opened.decision, opened.ids, answer.reaction
+        )
+        ((field, value),) = answer.reaction.items()
+        late = self._clock() > opened.expires_at
+        learn, places = reaction.learn, None
+        if not late:
+            learn, places = self._closer.before_promotion.teach(opened, answer.decision, field, value)
         kept = _loggable(then.loop, answer, reaction)
         content = codec.FeedbackBody(kept, serialization.encode(learn), places)
-        verdict, at = self._write(answer._replace(open_until=None), made, reaction, content)
+        verdict, at = self._write(answer._replace(open_until=None), opened, reaction, content)
         if verdict.status == "learnt" and verdict.seq is not None:
             self._learners.after_change(model, key, self._learners.get(model, key), verdict.seq)
-            self._train_followers(answer, made, at)
+            self._train_followers(answer, opened, at)
         elif not late:
             self._learners.evict(model, key)
-        return self._finish(answer, made, verdict)
+        return self._finish(answer, opened, verdict)
 
     def _write(
         self,
         answer: Answer,
-        made: OpenDecision,
+        opened: OpenDecision,
         reaction: ParsedFeedback,
         content: codec.FeedbackBody,
         *,
         recorded: bool = False,
     ) -> tuple[WriteResult, float]:
-        """Write the event of the feedback; the result, and the time of the event."""
+        """Write the event of the feedback; the result, and the time of the event.
+
+        A page of two rankings says nothing of the quality of either alone: it has no figure.
+        """
+        if opened.interleaved:
+            reaction = reaction._replace(measure=None, position=None)
         row = NewFeedback(
             answer.decision,
             self._clock(),
-            made.key,
+            opened.key,
             answer.digest,
             reaction.measure,
             reaction.position,
@@ -252,16 +295,16 @@ class FeedbackHandler(CommandHandler):
             answer.open_until,
             recorded,
         )
-        (verdict,) = self._store.write_feedback(made.model.shard, [row])
+        (verdict,) = self._store.write_feedback(opened.model.shard, [row])
         return verdict, row.at
 
-    def _train_followers(self, answer: Answer, made: OpenDecision, at: float) -> None:
+    def _train_followers(self, answer: Answer, opened: OpenDecision, at: float) -> None:
         ((field, value),) = answer.reaction.items()
-        self._followers.train(made, answer.decision, field, value, answer.digest, at)
+        self._closer.followers.train(opened, answer.decision, field, value, answer.digest, at)
 
-    def _finish(self, answer: Answer, made: OpenDecision, verdict: WriteResult) -> FeedbackReply:
+    def _finish(self, answer: Answer, opened: OpenDecision, verdict: WriteResult) -> FeedbackReply:
         self._open_decisions.drop(answer.decision)
-        return _to_reply(answer.decision, verdict.status, verdict.version, made.model)
+        return _to_reply(answer.decision, verdict.status, verdict.version, opened.model)
 
     def mark_shown(self, name: str, allowed: str | None = None) -> ShownReply:
         """Let a decision that was requested ahead of time count, if its window is open; a repeat changes nothing."""
@@ -292,8 +335,13 @@ class Closing(NamedTuple):
     """The reward that closes a decision, the field of its event that has it, and whether reports come to it."""
 
     field: str
-    reward: float | None
+    reward: float | dict[str, float] | None
     settled: bool = False
+
+    @property
+    def taught(self) -> str:
+        """The field of feedback that says the same."""
+        return "rewards" if isinstance(self.reward, dict) else "reward"
 
     @property
     def type(self) -> str:
@@ -302,7 +350,9 @@ class Closing(NamedTuple):
 
     def reaction(self, loop: Loop) -> ParsedFeedback:
         """The reward as the learner takes it."""
-        return loop.default_feedback() if self.reward is None or not self.settled else loop.parse_reward(self.reward)
+        if self.reward is None or not self.settled:
+            return loop.default_feedback()
+        return loop.parse_rewards(self.reward) if isinstance(self.reward, dict) else loop.parse_reward(self.reward)
 
 
 class DecisionCloser(CommandHandler):
@@ -318,45 +368,47 @@ class DecisionCloser(CommandHandler):
 
     def __init__(self, context: EngineContext, followers: FollowerTrainer) -> None:
         super().__init__(context)
-        self._followers = followers
-        self._before_promotion = followers.before_promotion
+        self.followers = followers
+        self.before_promotion = followers.before_promotion
 
     def read(self, row: DecisionRow, model: ServedModel) -> OpenDecision:
         """Read a decision that is not in memory."""
-        told = self._log.decision(model, row.seq)
+        decided = self._log.decision(model, row.seq)
         return OpenDecision(
             model,
             row.seq,
-            told.key,
+            decided.key,
             row.expires_at,
-            told.decision,
-            told.ids,
-            names=told.names,
-            holdout=told.holdout,
-            rewards=told.rewards,
+            decided.decision,
+            decided.ids,
+            names=decided.names,
+            holdout=decided.holdout,
+            rewards=decided.rewards,
+            interleaved=decided.teams is not None,
         )
 
-    def settle(self, made: OpenDecision, id: str, reports: list[Report], *, strict: bool = False) -> WriteResult:
+    def settle(self, opened: OpenDecision, id: str, reports: list[Report], *, strict: bool = False) -> WriteResult:
         """Learn the one reward that the reports on a decision come to."""
-        reward = combined_reward(made.rewards, made.model.blueprint.terms, reports)
-        return self.close(made, id, Closing("reward", reward, settled=True), strict=strict)
+        reward = combined_reward(opened.rewards, opened.model.blueprint.terms, reports, opened.decision.slots)
+        field = "rewards" if isinstance(reward, dict) else "reward"
+        return self.close(opened, id, Closing(field, reward, settled=True), strict=strict)
 
-    def close(self, made: OpenDecision, id: str, closing: Closing, *, strict: bool = False) -> WriteResult:
+    def close(self, opened: OpenDecision, id: str, closing: Closing, *, strict: bool = False) -> WriteResult:
         """Learn a reward, as an event of the log.
 
         If the learner refuses, an event says so: the decision is closed, in its turn, and not tried again. With
         ``strict`` the refusal is raised instead.
         """
-        model, said = made.model, {closing.field: closing.reward}
-        if made.holdout:
-            unlearned = codec.FeedbackBody(said, serialization.encode(None))
-            return self._write(made, id, closing, unlearned, closing.reaction(model.blueprint.loop), refused=True)[0]
-        held = self._learners.get(model, made.key)
+        model, given = opened.model, {closing.field: closing.reward}
+        if opened.holdout:
+            unlearned = codec.FeedbackBody(given, serialization.encode(None))
+            return self._write(opened, id, closing, unlearned, closing.reaction(model.blueprint.loop), refused=True)[0]
+        held = self._learners.get(model, opened.key)
         self._learners.shared_state(model)
-        self._learners.before_change(model, made.key)
+        self._learners.before_change(model, opened.key)
         try:
             reaction = closing.reaction(model.blueprint.loop)
-            body = self._learn(made, id, held, closing, reaction.learn)
+            body = self._learn(opened, id, held, closing, reaction.learn)
         except (StorageFailed, Taken, OSError, MemoryError):
             raise
         except Exception as error:  # a plugin's learner may refuse with an error of its own, or stop half-way
@@ -365,36 +417,36 @@ class DecisionCloser(CommandHandler):
             _log.warning("the expired decision %s was not learned: %s", id, error)
             problem = error.problem if isinstance(error, SmidgenError) else repr(error)
             if not isinstance(error, SmidgenError):
-                self._learners.evict(model, made.key)
-            refusal = codec.FeedbackBody(said, serialization.encode(None), problem=problem[:LONGEST])
-            return self._write(made, id, closing, refusal, None, refused=True)[0]
-        verdict, at = self._write(made, id, closing, structs.replace(body, feedback=said), reaction)
+                self._learners.evict(model, opened.key)
+            refusal = codec.FeedbackBody(given, serialization.encode(None), problem=problem[:LONGEST])
+            return self._write(opened, id, closing, refusal, None, refused=True)[0]
+        verdict, at = self._write(opened, id, closing, structs.replace(body, feedback=given), reaction)
         if verdict.status == "learnt" and verdict.seq is not None:
-            self._learners.after_change(model, made.key, held, verdict.seq)
+            self._learners.after_change(model, opened.key, held, verdict.seq)
             crash_point("silence-learnt")
-            self._followers.train(made, id, "reward", closing.reward, _SILENT, at)
+            self.followers.train(opened, id, closing.taught, closing.reward, _SILENT, at)
         else:
-            self._learners.evict(model, made.key)
+            self._learners.evict(model, opened.key)
         return verdict
 
     def _learn(
-        self, made: OpenDecision, id: str, held: CachedLearner, closing: Closing, learn: Any
+        self, opened: OpenDecision, id: str, held: CachedLearner, closing: Closing, learn: Any
     ) -> codec.FeedbackBody:
         """Teach the learner the reward; the body of the event."""
-        model = made.model
-        if not model.is_current(made.seq):
-            lesson, places = self._before_promotion.teach(made, id, "reward", closing.reward)
+        model = opened.model
+        if not model.is_current(opened.seq):
+            lesson, places = self.before_promotion.teach(opened, id, closing.taught, closing.reward)
             return codec.FeedbackBody({}, serialization.encode(lesson), places)
         group = self._learners.shared_state(model)
-        decision, row, more = self._learners.again(model, held, made.decision, made.names)
+        decision, row, more = self._learners.again(model, held, opened.decision, opened.names)
         places = group.places(decision) if group is not None else None
-        change = LearningEvent(closing.type, held.learner.adopt(decision), learn, places, [*made.names, *more])
-        self._learners.learn(model, made.key, held, change)
+        change = LearningEvent(closing.type, held.learner.adopt(decision), learn, places, [*opened.names, *more])
+        self._learners.learn(model, opened.key, held, change)
         return codec.FeedbackBody({}, serialization.encode(learn), places, row=row, names=list(more) or None)
 
     def _write(
         self,
-        made: OpenDecision,
+        opened: OpenDecision,
         id: str,
         closing: Closing,
         content: codec.FeedbackBody,
@@ -405,8 +457,8 @@ class DecisionCloser(CommandHandler):
         """Write that a decision is closed; the result, and the time of the event. What is refused teaches nothing."""
         measure, position = (None, None) if reaction is None else (reaction.measure, reaction.position)
         body = codec.encode(content)
-        row = NewExpiry(id, self._clock(), made.key, measure, position, body, refused, closing.settled)
-        (verdict,) = self._store.write_expiries(made.model.shard, [row])
+        row = NewExpiry(id, self._clock(), opened.key, measure, position, body, refused, closing.settled)
+        (verdict,) = self._store.write_expiries(opened.model.shard, [row])
         self._open_decisions.drop(id)
         return verdict, row.at
 
@@ -418,13 +470,13 @@ class ExpiryHandler(CommandHandler):
     ----------
     context
         The dependencies of command handlers.
-    followers
-        Teaches the shadow and challenger of a model.
+    closer
+        Closes each of them.
     """
 
-    def __init__(self, context: EngineContext, followers: FollowerTrainer) -> None:
+    def __init__(self, context: EngineContext, closer: DecisionCloser) -> None:
         super().__init__(context)
-        self._closer = DecisionCloser(context, followers)
+        self._closer = closer
 
     def expire_before(self, decision: str) -> None:
         """Expire a decision whose window is over, and those of its shard that ended before it."""
@@ -446,11 +498,11 @@ class ExpiryHandler(CommandHandler):
             if now is None or not now.is_due:
                 return  # another worker has expired it, or it has feedback, or it was erased
             row = now
-        made = self._closer.read(row, model)
+        opened = self._closer.read(row, model)
         if row.reported:
-            self._closer.settle(made, row.id, read_reports(row.reports))
+            self._closer.settle(opened, row.id, read_reports(row.reports))
         else:
-            self._closer.close(made, row.id, Closing("default_reward", model.blueprint.terms.default_reward))
+            self._closer.close(opened, row.id, Closing("default_reward", model.blueprint.terms.default_reward))
 
 
 class FollowerTrainer(CommandHandler):
@@ -522,30 +574,30 @@ class FollowerTrainer(CommandHandler):
 
     def _own_decision(self, other: ServedModel, row: DecisionRow) -> tuple[Decision, Carried]:
         """A follower's own decision, and the names in its event."""
-        if (made := self._open_decisions.get(row.id)) is not None:
-            return made.decision, made.names
-        told = self._log.decision(other, row.seq)
-        return told.decision, told.names
+        if (opened := self._open_decisions.get(row.id)) is not None:
+            return opened.decision, opened.names
+        decided = self._log.decision(other, row.seq)
+        return decided.decision, decided.names
 
 
 class TeacherBeforePromotion(CommandHandler):
     """Teaches the present learner of a model the outcome of decisions that its earlier settings made."""
 
-    def teach(self, made: OpenDecision, name: str, field: str, value: Any) -> tuple[TrainingSignal, Places | None]:
+    def teach(self, opened: OpenDecision, name: str, field: str, value: Any) -> tuple[TrainingSignal, Places | None]:
         """Teach the present learner, and return what it was taught, which is empty if it can learn nothing.
 
         The caller writes this lesson with the places of its new names; if it writes nothing, it evicts the learner
         (`LearnerCache.evict`).
         """
-        model, key = made.model, made.key
+        model, key = opened.model, opened.key
         held, blueprint = self._learners.get(model, key), model.blueprint
         self._learners.before_change(model, key)
-        own = self.readable_decision(model, made.decision, made.seq, made, name)
+        own = self.readable_decision(model, opened.decision, opened.seq, opened, name)
         if own is None:
             return TrainingSignal(None), None
         own = self._learners.again(model, held, own).decision
         found = blueprint.loop.signal_for_follower(
-            blueprint.reader(held.learner), own, made.decision, made.ids, field, value
+            blueprint.reader(held.learner), own, opened.decision, opened.ids, field, value
         )
         lesson, group = as_standalone(found, own), self._learners.shared_state(model)
         places = group.places_of(lesson.context) if group is not None else None
@@ -577,6 +629,11 @@ class TeacherBeforePromotion(CommandHandler):
             if other.name == source and other.is_current(row.seq):
                 return self._log.decision(other, row.seq).decision
         return mine if model.blueprint.features is None and model.blueprint_at(seq).features is None else None
+
+
+def accepts_rankings(card: Card) -> bool:
+    """Report whether a learner can learn a better ranking from a list that it did not draw."""
+    return Feedback.BETTER in card.kinds and not card.draws
 
 
 def as_standalone(found: TrainingSignal | None, own: Decision) -> TrainingSignal:

@@ -9,7 +9,7 @@ What is left of a log without one of its keys: what the service would have writt
 
 A key that is forgotten leaves traces in what others wrote: in the start of each key that began later, in features that
 say that a number is absent, in what copies and promoted models began with. So the log is followed without the events of
-the key, in its order and by the very code that wrote it, and the events of others that come out differently are told:
+the key, in its order and by the code that wrote it, and the events of others that come out differently are reported:
 they are to be rewritten. Rows stay as they were encoded, and decisions as they were made.
 """
 
@@ -38,7 +38,7 @@ from smidgen.service.engine.undo import Progress, UndoStack
 from smidgen.service.errors import Busy, Retained
 from smidgen.service.log import codec
 from smidgen.service.log.checkpoint import Checkpoint, CheckpointState, Lineage
-from smidgen.service.log.events import ANSWERED, ERASED, HELD_OUT, REWINDS, Event
+from smidgen.service.log.events import ANSWERED, DECIDED, ERASED, HELD_OUT, REWINDS, Event
 from smidgen.service.loops.evaluator import TrainingSignal
 from smidgen.service.storage.protocol import Question, StoreReader
 from smidgen.service.storage.records import Counts, State
@@ -56,7 +56,7 @@ class RecordNames(NamedTuple):
     numbers
         Which of them are numbers, by place.
     carried
-        Names that had one, told again.
+        Names that had a column before, recorded again.
     gone
         Which of the new names are taken out of the record, if any is.
     """
@@ -90,7 +90,7 @@ class NameRedactor:
         self._key = key
         self._decision = decision
         self._called: dict[int, str] = {}  # names by column
-        self._told: set[str] = set()  # numbers that others have sent
+        self._sent_by_others: set[str] = set()  # numbers that others have sent
         self._waiting: dict[str, RecordNames] = {}  # what decisions tell when they are learnt
         self._silent: set[str] = set()  # those that tell nothing, and are not learnt yet
         self._indicators = _NONE
@@ -100,13 +100,13 @@ class NameRedactor:
     def begin(self, before: Carried, after: Carried) -> None:
         """Begin with a table: the names that it had, and those that it has without the key."""
         self._call(before)
-        self._told = {name for _, name, slot in after if slot >= 0}
-        self.sent = {name for _, name, slot in before if slot >= 0} - self._told
+        self._sent_by_others = {name for _, name, slot in after if slot >= 0}
+        self.sent = {name for _, name, slot in before if slot >= 0} - self._sent_by_others
         self._private()
 
     def apply(self, event: Event) -> bytes | None:
         """Take the next event; its body as it is to be, None if it stays as it is, or if it is the key's own."""
-        if event.type == "decision":
+        if event.type in DECIDED:
             return self._redact_decision(event)
         if event.type in ANSWERED:
             return self._redact_feedback(event)
@@ -116,46 +116,53 @@ class NameRedactor:
 
     def _redact_decision(self, event: Event) -> bytes | None:
         body = codec.read_decision(event.body, event.seq)
-        made = saving.read_compact(body.record, "", "")
+        decision = saving.read_compact(body.record, "", "")
         carried = codec.carried_names(body.shared, event.seq)
         self._call(carried)
-        if not isinstance(made.context, Encoded):
+        if not isinstance(decision.context, Encoded):
             return None
-        context, gone = (made.context, None) if event.key == self._key else self._without(made.context)
+        context, gone = (decision.context, None) if event.key == self._key else self._without(decision.context)
         kept = carried if event.key == self._key else [each for each in carried if not self._is_private(each[1])]
-        told = RecordNames(made.context.names, made.context.new_numbers.tolist(), carried, gone)
-        if event.decision is not None and (told.new or told.carried):
-            self._waiting[event.decision] = told
+        record_names = RecordNames(decision.context.names, decision.context.new_numbers.tolist(), carried, gone)
+        if event.type == HELD_OUT:
+            pass  # nobody learns from it, so it tells no names
+        elif event.decision is not None and (record_names.new or record_names.carried):
+            self._waiting[event.decision] = record_names
         elif event.decision is not None:
             self._silent.add(event.decision)
-        if context is made.context and len(kept) == len(carried):
+        if context is decision.context and len(kept) == len(carried):
             return None
         shared = {name: value for name, value in (body.shared or {}).items() if name != "names"}
         shared |= {"names": kept} if kept else {}
-        record = saving.write_compact(structs.replace(made, context=context))
+        record = saving.write_compact(structs.replace(decision, context=context))
         return codec.encode(structs.replace(body, record=record, shared=shared or None))
 
     def _redact_feedback(self, event: Event) -> bytes | None:
-        heard = codec.read_feedback(event.body, event.seq)
-        learn, told = self._redact_signal(codec.read_value(heard.learn, event.seq), event)
-        row, names, told = self._again(heard.row, heard.names or [], told, event)
-        self._add_names(event, told, heard.places)
-        if told.gone is None and learn is None and row is heard.row and len(names) == len(heard.names or ()):
+        feedback = codec.read_feedback(event.body, event.seq)
+        learn, record_names = self._redact_signal(codec.read_value(feedback.learn, event.seq), event)
+        row, names, record_names = self._again(feedback.row, feedback.names or [], record_names, event)
+        self._add_names(event, record_names, feedback.places)
+        if (
+            record_names.gone is None
+            and learn is None
+            and row is feedback.row
+            and len(names) == len(feedback.names or ())
+        ):
             return None
-        changed = heard.learn if learn is None else serialization.encode(learn)
-        places = _remaining_places(heard.places, told.gone)
-        return codec.encode(structs.replace(heard, learn=changed, places=places, row=row, names=names or None))
+        changed = feedback.learn if learn is None else serialization.encode(learn)
+        places = _remaining_places(feedback.places, record_names.gone)
+        return codec.encode(structs.replace(feedback, learn=changed, places=places, row=row, names=names or None))
 
     def _again(
-        self, row: bytes | None, names: Carried, told: RecordNames, event: Event
+        self, row: bytes | None, names: Carried, record_names: RecordNames, event: Event
     ) -> tuple[Any, Any, RecordNames]:
         """The row that an event says was learnt, and the names that it tells, as they are to be; and what it tells."""
         self._call(names)
         kept = [each for each in names if event.key == self._key or not self._is_private(each[1])]
         if row is None:
-            return None, kept, told
+            return None, kept, record_names
         before = codec.read_value(row, event.seq)
-        context, found = self._redact_record(before, [*told.carried, *names], event)
+        context, found = self._redact_record(before, [*record_names.carried, *names], event)
         return row if context is before else serialization.encode(context), kept, found
 
     def _redact_examples(self, event: Event) -> bytes | None:
@@ -167,29 +174,29 @@ class NameRedactor:
         if isinstance(value, list):
             given, places = [], list(fields.get("places") or [None] * len(value))
             found = [self._redact_record(context, carried, event) for context, _ in value]
-            for i, ((context, told), (_, answer)) in enumerate(zip(found, value, strict=True)):
+            for i, ((context, record_names), (_, answer)) in enumerate(zip(found, value, strict=True)):
                 given.append((context, answer))
-                self._add_names(event, told, places[i])
-                places[i] = _remaining_places(places[i], told.gone)
+                self._add_names(event, record_names, places[i])
+                places[i] = _remaining_places(places[i], record_names.gone)
             if any(context is not before for (context, _), (before, _) in zip(given, value, strict=True)):
                 changed |= {"learn": serialization.encode(given), "places": places}
         else:
-            learn, told = self._redact_signal(value, event)
-            row, _, told = self._again(fields.get("row"), carried, told, event)
-            self._add_names(event, told, fields.get("places"))
+            learn, record_names = self._redact_signal(value, event)
+            row, _, record_names = self._again(fields.get("row"), carried, record_names, event)
+            self._add_names(event, record_names, fields.get("places"))
             if row is not fields.get("row"):
                 changed |= {"row": row}
             if learn is not None:
                 changed |= {"learn": serialization.encode(learn)}
-            if told.gone is not None:
-                changed |= {"places": _remaining_places(fields.get("places"), told.gone)}
+            if record_names.gone is not None:
+                changed |= {"places": _remaining_places(fields.get("places"), record_names.gone)}
         return codec.encode(fields | changed) if changed else None
 
     def _redact_signal(self, learn: Any, event: Event) -> tuple[Any, RecordNames]:
         """Redact a training signal; returns it if it changes, and the names of the record that it is about."""
         if isinstance(learn, TrainingSignal) and learn.is_standalone:
-            context, told = self._redact_record(learn.context, (), event)
-            return (None if context is learn.context else replace(learn, context=context)), told
+            context, record_names = self._redact_record(learn.context, (), event)
+            return (None if context is learn.context else replace(learn, context=context)), record_names
         return None, self._names_of_decision(event.decision)
 
     def _redact_record(self, context: Any, carried: Carried, event: Event) -> tuple[Any, RecordNames]:
@@ -213,26 +220,28 @@ class NameRedactor:
         body = codec.read_decision(event.body, event.seq)
         context, carried = saving.read_compact(body.record, "", "").context, codec.carried_names(body.shared, event.seq)
         new = isinstance(context, Encoded)
-        told = (
+        record_names = (
             RecordNames(context.names, context.new_numbers.tolist(), carried) if new else RecordNames(carried=carried)
         )
-        self._waiting[decision] = told
-        return told
+        self._waiting[decision] = record_names
+        return record_names
 
-    def _add_names(self, event: Event, told: RecordNames, places: Any) -> None:
-        """An event has told names: they have columns from now on, and the numbers among them are expected."""
+    def _add_names(self, event: Event, record_names: RecordNames, places: Any) -> None:
+        """Add the names of an event: they have columns from now on, and the numbers among them are expected."""
         if event.made is None:
             return
         ids = list(places[0]) if places is not None else []
-        self._call([(place, name, -1) for place, name in zip(ids, told.new, strict=False)])
-        numbers = {told.new[place] for place in told.numbers} | {name for _, name, slot in told.carried if slot >= 0}
-        known = self.sent if event.key == self._key else self._told
+        self._call([(place, name, -1) for place, name in zip(ids, record_names.new, strict=False)])
+        numbers = {record_names.new[place] for place in record_names.numbers} | {
+            name for _, name, slot in record_names.carried if slot >= 0
+        }
+        known = self.sent if event.key == self._key else self._sent_by_others
         if not numbers <= known:
             known |= numbers
             self._private()
 
     def _private(self) -> None:
-        self._indicators = Indicators(self.sent - self._told)
+        self._indicators = Indicators(self.sent - self._sent_by_others)
         self._known.clear()
 
     def _call(self, carried: Carried) -> None:
@@ -268,11 +277,12 @@ def _remaining_places(places: Any, gone: NDArray[np.bool_] | None) -> Any:
     return [place for place, out in zip(places[0], gone.tolist(), strict=True) if not out], list(places[1])
 
 
-#: Events that leave what is in memory true; after all others it is read anew.
+#: Events that leave the state in memory valid; after all others it is read again.
 _QUIET = ORDINARY | {ERASED, "archived", "revived", "renamed", "retained"}
-#: How many learners of a shard stay in memory, and after how many events what its keys share is written aside.
+#: Number of learners of a shard that stay in memory, and number of events between two snapshots of the state that its
+#: keys share.
 _HELD, _ASIDE = 4_096, 2_048
-#: How many states of what keys share are kept.
+#: Number of states of what keys share that are kept.
 _KEPT = 3
 
 
@@ -310,13 +320,13 @@ class LogWithoutKey:
         self.keys: set[str] = set()
         own = family.first(model.shard)
         self._own = own.seq if own is not None else 1 << 62  # the first event of the key
-        base = family.reading.checkpoint(model.shard)
-        floor = base.seq if base is not None else 0
-        brought = own is not None and own.type in ("imported", "promoted")
-        self.first = floor + 1 if brought else self._own  #: the first event that may come out differently
+        checkpoint = family.reading.checkpoint(model.shard)
+        floor = checkpoint.seq if checkpoint is not None else 0
+        is_import = own is not None and own.type in ("imported", "promoted")
+        self.first = floor + 1 if is_import else self._own  #: the first event that may come out differently
         self.position = self.first - 1
         self._grouped = any(each.grouped for each in (model.blueprint, *(era.blueprint for era in model.past)))
-        self._numbers = brought  # whether the key may have sent a number, so that records of others lack it
+        self._numbers = is_import  # whether the key may have sent a number, so that records of others lack it
 
     # The fold
 
@@ -339,7 +349,7 @@ class LogWithoutKey:
         group = self._cache.shared_state(self._model_now())
         if group is not None and group.mean is not None:
             for key in self._moved:  # so that the next step finds them in memory
-                self._cache.get(self._model_now(), key).changed = True  # and what leaves it is written aside
+                self._cache.get(self._model_now(), key).changed = True  # and learners that are evicted are stored
         self._moved.clear()
         self._cache.undo.clear()
         return group
@@ -441,8 +451,8 @@ class LogWithoutKey:
                 self._rewrite(event, codec.encode(fields | {"group": found.to_bytes()}))
             elif event.key is not None and isinstance(fields.get("learn"), bytes):
                 state = np.frombuffer(source.learner(event.key).to_bytes(), np.uint8)
-                told = {"state": state} if event.type == "promoted" else state
-                self._rewrite(event, codec.encode(fields | {"learn": serialization.encode(told)}))
+                learner_input = {"state": state} if event.type == "promoted" else state
+                self._rewrite(event, codec.encode(fields | {"learn": serialization.encode(learner_input)}))
         elif source is None and isinstance(group, bytes):
             self._rewrite(event, codec.encode(fields | {"group": self._remaining_shared(event, group).to_bytes()}))
         elif source is None and event.key is not None:
@@ -453,12 +463,12 @@ class LogWithoutKey:
             self._load_table(event, group)
 
     def _remaining_shared(self, event: Event, group: bytes) -> SharedKeyState:
-        """Shared state of an imported log without the key: the names that other keys have told.
+        """Shared state of an imported log without the key: the names that other keys have sent.
 
-        Statistics and what newcomers begin with cannot be told apart by key, and begin with nothing.
+        Statistics and the start of new keys cannot be separated by key, and start empty.
         """
         known = SharedKeyState.from_bytes(group, self._model.blueprint_at(event.seq), f"event {event.seq}")
-        kept, numbers, whose = set[int](), set[str](), True
+        kept, numbers, is_attributed = set[int](), set[str](), True
         for other, _ in self._family.reading.changes(self._shard, event.seq):
             if other.type != "imported" or known.table is None:
                 break
@@ -466,12 +476,18 @@ class LogWithoutKey:
                 continue
             fields = codec.read_fields(other.body, other.seq)
             if "names" not in fields:  # brought before events said whose names are whose: those that weights stand on
-                whose, told = False, codec.read_learner_input(other)
-                weights = Learner.from_bytes(told.tobytes(), f"event {other.seq}").weights
+                is_attributed, learner_input = False, codec.read_learner_input(other)
+                weights = Learner.from_bytes(learner_input.tobytes(), f"event {other.seq}").weights
+                if weights.size % known.table.dim:
+                    raise Retained(
+                        "this model was imported from a log with a retention checkpoint, which does not say which key"
+                        " has sent which feature",
+                        "they cannot be removed; import a log that begins with its first event",
+                    )
                 kept.update(np.flatnonzero(weights.reshape(-1, known.table.dim).any(axis=0)).tolist())
             kept.update(place for place, _, _ in codec.carried_names(fields, other.seq))
             numbers.update(name for _, name, slot in codec.carried_names(fields, other.seq) if slot >= 0)
-        if known.table is not None and whose:
+        if known.table is not None and is_attributed:
             named, every = known.table.known(), known.table.names
             private = Indicators(name for _, name, slot in named if slot >= 0 and name not in numbers)
             self._gone = {name for _, name, _ in named if private.has(name, lambda: every)}
@@ -510,7 +526,7 @@ class LogWithoutKey:
         return self._family.reading.event(row.shard, row.seq) if row is not None and row.shard == self._shard else None
 
     def _table_number(self, seq: int) -> int:
-        """Which table of names is in force at an event: a promotion brings one, a rollback beyond it the one before."""
+        """Table of names in force at an event: a promotion brings one, a rollback beyond it restores the one before."""
         numbers = [0]
         for era in self._model.past:
             if era.until > seq:
@@ -605,8 +621,8 @@ def _has_numbers(event: Event) -> bool:
     contexts: list[Any] = []
     if event.type == "decision":
         contexts = [saving.read_compact(codec.read_decision(event.body, event.seq).record, "", "").context]
-    elif event.type == "taught" and isinstance(told := codec.read_learner_input(event), list):
-        contexts = [context for context, _ in told]
+    elif event.type == "taught" and isinstance(examples := codec.read_learner_input(event), list):
+        contexts = [context for context, _ in examples]
     return any(isinstance(each, Encoded) and bool(len(each.slots) or len(each.new_numbers)) for each in contexts)
 
 
@@ -650,7 +666,7 @@ class LogsWithoutKey:
         return found
 
     def is_fresh(self) -> bool:
-        """Check whether nobody has changed the past of what was followed since."""
+        """True if the past of the followed logs has not changed since."""
         return all(_past_of(self._shards[shard]) == past for shard, past in self._pasts.items())
 
     def _log_of(self, model: ServedModel, upto: int) -> LogWithoutKey:
@@ -667,7 +683,7 @@ class LogsWithoutKey:
         return next(self.reading.events_of_key(shard, self.key), None)
 
     def report_progress(self, model: ServedModel, position: int) -> None:
-        """Tell how far it is; stops if somebody wants that."""
+        """Report progress; stops if a stop was requested."""
         if self._progress is not None:
             if self._progress.stopped:
                 raise Busy("the service is stopping", "try again in a moment")
@@ -694,15 +710,15 @@ class LogsWithoutKey:
 
     def _origin(self, model: ServedModel, event: Event, fields: Mapping[str, Any]) -> tuple[int | None, int]:
         """The shard that an event took something over from, and the last event of that."""
-        if (told := fields.get("of")) is not None:
-            return int(told[0]), int(told[1])
+        if (origin := fields.get("of")) is not None:
+            return int(origin[0]), int(origin[1])
         rows = [row for row in self._lineage if row.shard == model.shard]  # logs from before events said so
         names = {era.source for era in model.past if era.by == "promoted"}
-        said = str(fields.get("source", ""))
-        if not rows or not (said.startswith("a copy of ") or said in names):
+        source = str(fields.get("source", ""))
+        if not rows or not (source.startswith("a copy of ") or source in names):
             return None, 0
         if len(rows) > 1:
-            called = [row for row in rows if said.removeprefix("a copy of ") == self._shards[row.source].name]
+            called = [row for row in rows if source.removeprefix("a copy of ") == self._shards[row.source].name]
             rows = called if len(called) == 1 else []
         return (rows[0].source, rows[0].seq) if rows else (None, 0)
 

@@ -19,8 +19,8 @@ from smidgen.service.storage.address import Place, open_store
 from smidgen.service.storage.data_dir import in_use
 from smidgen.service.storage.postgres_address import Address
 from smidgen.service.storage.protocol import Store
-from smidgen.service.storage.sql import SqlStoreReader
-from smidgen.service.storage.sqlite import SQLiteFolderReader
+from smidgen.service.storage.reader import SqlStoreReader
+from smidgen.service.storage.sqlite import SQLiteFolder, open_folder_reader
 from smidgen.service.storage.sqlite_schema import FILE, NEWEST, connect, no_data, refuse_damaged, schema_number
 
 # What the commands look at, while a service may be running: read only, one moment for all questions.
@@ -51,8 +51,8 @@ class Inspection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if isinstance(self.reading, SQLiteFolderReader):
-                refuse_damaged(self.reading.connection, error)
+            if isinstance(self.reading.statements, SQLiteFolder):
+                refuse_damaged(self.reading.statements.connection, error)
         finally:
             self.reading.close()
 
@@ -62,11 +62,11 @@ class Inspection:
         return 0 < schema_number(self.file.connection) < NEWEST
 
     @property
-    def file(self) -> SQLiteFolderReader:
-        """The reader of a data folder: the file that SQLite keeps."""
-        if not isinstance(self.reading, SQLiteFolderReader):
+    def file(self) -> SQLiteFolder:
+        """The database file of a data folder."""
+        if not isinstance(self.reading.statements, SQLiteFolder):
             raise StorageFailed(f"{self.where} is not a data folder", "give the data folder of a service with --data")
-        return self.reading
+        return self.reading.statements
 
     def models(self) -> list[ServedModel]:
         """The models, in the order of their making: of each its first shard, which knows the others."""
@@ -85,10 +85,10 @@ class Inspection:
 
 def _reading(where: Place, access: str, database: Path | None) -> SqlStoreReader:
     if isinstance(where, Path):
-        return SQLiteFolderReader(where, still=True, access=access, database=database)
-    from smidgen.service.storage.postgres_reads import PostgresSnapshotReader
+        return open_folder_reader(where, still=True, access=access, database=database)
+    from smidgen.service.storage.postgres import open_snapshot_reader
 
-    return PostgresSnapshotReader(Address.of(where.url))
+    return open_snapshot_reader(Address.of(where.url))
 
 
 def require_existing(where: Place) -> Place:

@@ -2,7 +2,7 @@
 
 Catching up: what other workers wrote to a shard since, taken by the learners that are in memory.
 
-Nothing that takes back, erases or puts other settings in force may lie between: then a learner is read anew.
+If an event between them undoes, erases or changes settings, the learner is read again.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from smidgen.service.log.events import ANSWERED, Event
 from smidgen.service.schemas import Rewards
 from smidgen.service.storage.protocol import LearnerStore
 
-#: Events that learners and groups can take one after the other; whoever meets another kind reads all of it anew.
+#: Events that learners and groups can apply one after the other; after any other kind they are read again.
 ORDINARY = frozenset(
     {"created", "decision", "taught", "shown", "held_out", "reported", "withdrawn", *ANSWERED, "recorded"}
 )
-#: Further behind than this, it is quicker to read a group anew.
+#: A group that is further behind than this is read again, which is faster.
 FAR = 20_000
 _NOTHING = UndoneVersions()
 Changes = Iterable[tuple[Event, Event | None]]
@@ -118,7 +118,7 @@ class Learnable(NamedTuple):
     row
         These rows as the event says them, if they are not those that decided.
     names
-        Names of their columns that the key had not told before.
+        Names of their columns that the key had not sent before.
     """
 
     decision: Decision
@@ -137,7 +137,7 @@ class CachedLearner:
     new
         Whether it may still begin with what the keys of its shard share: its log does not say yet what it begins with.
     known
-        Columns whose names its events have told since it came into memory.
+        Columns whose names its events have recorded since it came into memory.
     looked
         The event up to which it was last looked whether others wrote something that it has to learn.
     """
@@ -191,7 +191,7 @@ class LearnerCache:
         self._pinned: set[tuple[int, str]] = set()  # always the most recently used ones
         self._groups: dict[int, SharedKeyState] = {}
         self._grouped: dict[int, int] = {}  # the last event that went into a group
-        #: Whether the open batch holds a shard, so that what is in memory of it is known to be of this log.
+        #: True if the open batch holds a shard, so that what is in memory of it is known to be of this log.
         self.holds: Callable[[int], bool] = lambda shard: True
 
     def __len__(self) -> int:
@@ -326,14 +326,16 @@ class LearnerCache:
         held.new = False
         return start
 
-    def again(self, model: ServedModel, held: CachedLearner, decision: Decision, told: Carried = ()) -> Learnable:
+    def again(
+        self, model: ServedModel, held: CachedLearner, decision: Decision, known_names: Carried = ()
+    ) -> Learnable:
         """A decision as it is to be learnt: its record encoded again, by the names and statistics known now.
 
         Parameters
         ----------
         model, held
             Whose learner it is.
-        decision, told
+        decision, known_names
             The decision, and the names that its event tells.
         """
         before, group = decision.context, self.shared_state(model)
@@ -343,12 +345,12 @@ class LearnerCache:
             now = group.again(before)
         else:
             now = held.learner.again(decision).context if isinstance(held.learner, Pipeline) else before.settled()
-        made = structs.replace(decision, context=now)
+        encoded_again = structs.replace(decision, context=now)
         if before.source is None or same(now, before.settled()):
-            return Learnable(made)
-        known = {place for place, _, _ in told}
+            return Learnable(encoded_again)
+        known = {place for place, _, _ in known_names}
         more = group.carried_names(now, held.known) if group is not None else ()
-        return Learnable(made, serialization.encode(now), [each for each in more if each[0] not in known])
+        return Learnable(encoded_again, serialization.encode(now), [each for each in more if each[0] not in known])
 
     def learn(self, model: ServedModel, key: str | None, held: CachedLearner, change: LearningEvent) -> None:
         """Let a learner, and what it shares with others, take an event; a refusal changes nothing."""
@@ -357,15 +359,15 @@ class LearnerCache:
             held.learner = apply_event(learner, change.type, model.seq, change.decision, change.learner_input, key)
             return
         before = learner.start() if group.mean is not None and learner.rounds else None
-        told = as_learner_input(learner, change)
-        held.learner = apply_event(learner, change.type, model.seq, *told, key)
+        signal = as_learner_input(learner, change)
+        held.learner = apply_event(learner, change.type, model.seq, *signal, key)
         self.undo.push(self._groups.pop, model.shard, None)
         group.apply(change)
         group.replace_start(before, held.learner)
         held.new = held.new and not held.learner.rounds
         if change.names:
-            told_now = np.array([place for place, _, _ in change.names], np.uint32)
-            held.known = np.union1d(held.known, told_now)
+            new_columns = np.array([place for place, _, _ in change.names], np.uint32)
+            held.known = np.union1d(held.known, new_columns)
 
     def table(self, model: ServedModel, learner: Learner) -> Vectorizer | None:
         """The names of the columns that a learner of a model reads, if they come from records."""
@@ -373,7 +375,7 @@ class LearnerCache:
         return group.table if group is not None and group.table is not None else vectorizer_of(learner)
 
     def withdraw(self, shard: int, key: str | None, learner: Learner, number: int) -> None:
-        """Take back the numbers of decisions that were undone; one read since, in the place of the learner, goes."""
+        """Take back the numbers of undone decisions; a learner that was read since is dropped."""
         learner.withdraw(number)
         held = self._plain.get(shard) if key is None else self._keyed.get((shard, key))
         if held is not None and held.learner is not learner:
@@ -447,17 +449,17 @@ class LearnerCache:
         looked = max(seq, model.caught) if upto is None and self.holds(model.shard) else seq
         return CachedLearner(learner, seq, model.blueprint.size, new=new, looked=looked)
 
-    def amend(self, model: ServedModel, told: dict[str, Any]) -> list[CachedLearner]:
+    def amend(self, model: ServedModel, amendment: dict[str, Any]) -> list[CachedLearner]:
         """Change the settings of the learners of a model that are in memory; others change when they are recovered.
 
         Which they were: the event that says so is the last one that they know.
         """
 
         def change(learner: Learner) -> Learner:
-            return apply_event(learner, "amended", model.seq, None, told)
+            return apply_event(learner, "amended", model.seq, None, amendment)
 
         plain = self.get(model, None) if not model.keyed else None  # so that a refusal comes now
-        if self._store.shared:  # some may not know yet what others wrote: all are read anew
+        if self._store.shared:  # some may not have applied the events of others yet: all are read again
             if plain is not None:
                 change(plain.learner)
             self.evict(model, None)
@@ -468,7 +470,7 @@ class LearnerCache:
         for held in amended:
             held.learner = change(held.learner)
         if (group := self.shared_state(model)) is not None:
-            group.amend(told)
+            group.amend(amendment)
         return amended
 
     def evict(self, model: ServedModel, key: str | None) -> None:
@@ -530,6 +532,8 @@ class OpenDecision(NamedTuple):
         Whether the policy of the holdout decided.
     rewards
         How several reports on it become one reward.
+    interleaved
+        Whether what was shown mixes two rankings.
     """
 
     model: ServedModel
@@ -542,6 +546,7 @@ class OpenDecision(NamedTuple):
     names: Carried = ()
     holdout: bool = False
     rewards: Rewards = FIRST
+    interleaved: bool = False
 
 
 class OpenDecisions:
@@ -550,7 +555,7 @@ class OpenDecisions:
     Parameters
     ----------
     limit
-        How many bytes of records may be kept.
+        How many bytes they may take, as far as that is known from the sizes of their records.
     """
 
     def __init__(self, limit: int = 16 << 20) -> None:
@@ -561,10 +566,11 @@ class OpenDecisions:
     def __len__(self) -> int:
         return len(self._held)
 
-    def add(self, name: str, made: OpenDecision, size: int) -> None:
-        """Keep a decision whose record has so many bytes."""
-        self._held[name] = made, size + 1000  # the objects around the record
-        self._size += size + 1000
+    def add(self, name: str, open_decision: OpenDecision, size: int) -> None:
+        """Keep a decision; ``size`` is the number of bytes of its record."""
+        size = 1000 + 4 * size  # as measured: the objects around the record, and its arrays
+        self._held[name] = open_decision, size
+        self._size += size
         while self._size > self._limit:
             _, (_, dropped) = self._held.popitem(last=False)
             self._size -= dropped

@@ -2,8 +2,8 @@
 
 Exact forgetting: the events of a key are erased, and its learner is as if they had never been.
 
-It follows into copies: whoever began with what this model had learnt of the key, directly or by way of another copy,
-archived or not, forgets it too. What a copy was told of the key itself goes with it.
+It follows into copies: every model that started with what this model had learned of the key, directly or through
+another copy, archived or not, forgets it too, with its own events of the key.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from smidgen.service.errors import Conflict, Impossible, Retained, Unknown, json
 from smidgen.service.log import codec
 from smidgen.service.log.codec import EventLine
 from smidgen.service.loops.features import write_knobs
-from smidgen.service.schemas import AmendBody, ForgottenReply, Holdout, ModelBody, PromotedReply
+from smidgen.service.schemas import AmendBody, ForgottenReply, Holdout, ModelBody, PromotedReply, Safe
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.protocol import StoreReader
 
@@ -79,10 +79,10 @@ class AmendHandler(CommandHandler):
         terms = amended_settings(model.blueprint, given)
         if terms == model.blueprint.terms:
             return
-        told = settings_diff(model.blueprint, model.blueprint.terms, terms)
+        amendment = settings_diff(model.blueprint, model.blueprint.terms, terms)
         blueprint = model.blueprint.amend(terms)
-        amended = self._learners.amend(model, told)
-        content = codec.encode({"changes": given, "learn": serialization.encode(told)})
+        amended = self._learners.amend(model, amendment)
+        content = codec.encode({"changes": given, "learn": serialization.encode(amendment)})
         seq = self._store.append(model.shard, "amended", self._clock(), content)
         for held in amended:
             held.seq = seq
@@ -139,8 +139,8 @@ class ImportedState(NamedTuple):
         Of hashed features.
     named
         The other models that its settings name, anywhere in what was brought.
-    told
-        The names that each key has told, where keys share them: so it is known whose they are.
+    names_by_key
+        The names that each key has sent, in models whose keys share names.
     """
 
     blueprint: Blueprint
@@ -148,7 +148,7 @@ class ImportedState(NamedTuple):
     groups: Mapping[int, SharedKeyState] = {}
     names: Sequence[str] = ()
     named: Sequence[str] = ()
-    told: Mapping[str | None, Carried] = {}
+    names_by_key: Mapping[str | None, Carried] = {}
 
 
 class _NamingLogFile(NdjsonSource):
@@ -174,21 +174,21 @@ class ImportHandler(CommandHandler):
         if to in self._models.by_name:
             raise Conflict(f'a model "{to}" already exists', "choose another name")
         new = self._models.add(to, _as_copied(source.blueprint), self._clock())
-        for made, part in zip(new.parts, source.parts, strict=True) if learnt else ():
-            if made.hashed is not None and part.hashed is not None and not part.keyed:
-                made.hashed.add(part.hashed.known())
+        for target, part in zip(new.parts, source.parts, strict=True) if learnt else ():
+            if target.hashed is not None and part.hashed is not None and not part.keyed:
+                target.hashed.add(part.hashed.known())
             origin = {"source": f"a copy of {name}", "of": [part.shard, part.seq]}
-            self._share(made, self._learners.shared_state(part), origin)
+            self._share(target, self._learners.shared_state(part), origin)
             for key in keys_of(self._store, part):
-                self._append_imported(made, key, self._learners.read_learner(part, key), origin)
-            self._store.derive(made.shard, part.shard, part.seq)
+                self._append_imported(target, key, self._learners.read_learner(part, key), origin)
+            self._store.derive(target.shard, part.shard, part.seq)
 
-    def load_into(self, name: str, brought: ImportedState, source: str) -> None:
+    def load_into(self, name: str, imported: ImportedState, source: str) -> None:
         """Make a model of learners that were brought, or fill an empty one that has the same settings.
 
         A new one stands next to no other model, whatever the settings say that were brought.
         """
-        blueprint = brought.blueprint
+        blueprint = imported.blueprint
         if (model := self._models.by_name.get(name)) is None:
             model = self._models.add(name, _as_copied(blueprint), self._clock())
         elif model.decisions or model.version or model.archived_at is not None:
@@ -209,13 +209,13 @@ class ImportHandler(CommandHandler):
                 "choose another name, or create it with the same shared_start",
             )
         if model.hashed is not None and not model.keyed:
-            model.hashed.add(brought.names)
+            model.hashed.add(imported.names)
         self._models.acquire(*model.parts)
         for part in model.parts:  # what was shared by the keys of one shard is known to all
-            shared = brought.groups.get(part.part if blueprint.body.shards > 1 else 0)
+            shared = imported.groups.get(part.part if blueprint.body.shards > 1 else 0)
             self._share(part, shared, {"source": source})
-        for key, learner in brought.learners.items():
-            names = {"names": brought.told[key]} if key in brought.told else {}
+        for key, learner in imported.learners.items():
+            names = {"names": imported.names_by_key[key]} if key in imported.names_by_key else {}
             self._append_imported(model.shard_for(key), key, learner, {"source": source, **names})
 
     def _share(self, model: ServedModel, group: SharedKeyState | None, origin: Mapping[str, Any]) -> None:
@@ -228,10 +228,10 @@ class ImportHandler(CommandHandler):
     def _append_imported(
         self, model: ServedModel, key: str | None, learner: Learner, origin: Mapping[str, Any]
     ) -> None:
-        told = {**origin, "learn": serialization.encode(np.frombuffer(learner.to_bytes(), np.uint8))}
+        fields = {**origin, "learn": serialization.encode(np.frombuffer(learner.to_bytes(), np.uint8))}
         if model.hashed is not None and key is None:
-            told["hashed"] = model.hashed.known()
-        content = codec.encode(told)
+            fields["hashed"] = model.hashed.known()
+        content = codec.encode(fields)
         self._store.append(model.shard, "imported", self._clock(), content, key=key, changes=True)
         self._learners.evict(model, key)
 
@@ -275,7 +275,8 @@ def from_learner(content: bytes) -> ImportedState:
     knobs = write_knobs(space) if isinstance(space, Knobs) else None
     if knobs is not None:
         del params["space"]  # the knobs are it
-    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params, knobs=knobs)
+    safe = msgspec.convert(params.pop("safe", None), Safe | None)
+    body = ModelBody(loop=str(inner.card.loops[0]), learner=inner._kind, params=params, knobs=knobs, safe=safe)
     blueprint = Blueprint.from_record(body, serialization.pack(learner.fresh()), LiveSettings.of(body), guarded=False)
     return ImportedState(blueprint, {None: learner})
 
@@ -306,15 +307,20 @@ def from_log(content: bytes) -> ImportedState:
         ) from error
     groups = {shard: each.group for shard, each in found.items() if each.group is not None}
     named = recording.named.union(named_models(first.blueprint.body))
-    told: dict[str | None, Carried] = {}
+    names_by_key: dict[str | None, Carried] = {}
     for shard in found.values():
         if shard.group is not None and shard.group.table is not None:
             known = shard.group.table.known()
-            told |= {key: [each for each in known if each[0] in places] for key, places in shard.told.items()}
-    return ImportedState(first.settings or first.blueprint, learners, groups, list(first.hashed), sorted(named), told)
+            names_by_key |= {  # a key that has learnt nothing yet has sent none
+                key: [each for each in known if each[0] in shard.places_by_key.get(key, ())]
+                for key in (shard.numbers.keys() | shard.learners.keys()) - shard.folded
+            }
+    return ImportedState(
+        first.settings or first.blueprint, learners, groups, list(first.hashed), sorted(named), names_by_key
+    )
 
 
-# Promotion: from one event on, a champion's name decides with the settings and the state of the one beside it.
+# Promotion: from one event on, the champion decides with the settings and the state of its shadow or challenger.
 
 
 class PromoteHandler(CommandHandler):
@@ -344,7 +350,7 @@ class PromoteHandler(CommandHandler):
         name, before = other.name, champion.blueprint
         blueprint = other.blueprint.without_champion(before.terms.holdout, before.terms.budget)
         learner = None if champion.keyed else self._learners.get(other, None).learner.to_bytes()
-        told = {
+        settings = {
             "settings": blueprint.learner_template,
             "guarded": blueprint.guarded,
             "amended": settings_diff(blueprint, LiveSettings.of(blueprint.body), blueprint.terms),
@@ -354,7 +360,7 @@ class PromoteHandler(CommandHandler):
             "source": name,
             "model": msgspec.json.decode(canonical(blueprint.body)),
             "resolved": resolved_settings(blueprint),
-            "learn": serialization.encode(told),
+            "learn": serialization.encode(settings),
         }
         now = self._clock()
         seq = self._store.append(champion.shard, "promoted", now, codec.encode(fields), changes=True)
@@ -373,9 +379,9 @@ class PromoteHandler(CommandHandler):
     def _promote_keys(self, champion: ServedModel, other: ServedModel, now: float) -> None:
         """Each key has an event of its own, so that it can be forgotten by itself."""
         for key in keys_of(self._store, other):
-            told = {"state": _array(self._learners.read_learner(other, key).to_bytes())}
+            state = {"state": _array(self._learners.read_learner(other, key).to_bytes())}
             content = codec.encode(
-                {"source": other.name, "of": [other.shard, other.seq], "learn": serialization.encode(told)}
+                {"source": other.name, "of": [other.shard, other.seq], "learn": serialization.encode(state)}
             )
             self._store.append(champion.shard, "promoted", now, content, key=key, changes=True)
 
@@ -403,14 +409,14 @@ class ForgetHandler(CommandHandler):
         """Erase all data of a key. An unknown key is an error.
 
         What a base state holds of the key goes only if ``drop_base`` says so. ``allowed`` is the only model whose name
-        the caller may see; ``ready`` is what was folded aside.
+        the caller may see; ``ready`` is the state that was folded in the background.
         """
         model = self._models.get(name, [key]).shard_for(key)
         if not model.keyed:
             raise Impossible(
                 "the model is not keyed", 'data is forgotten by key: it needs a model created with "keyed": true'
             )
-        beside = list(model.followers)  # taught of the key's decisions, and deciding beside them
+        followers = list(model.followers)  # they decide on the key's requests, and learn from its feedback
         all_ = {one.shard: one for one in related_models(self._store, self._models.by_shard, model)}
         self._models.acquire(*all_.values(), *source_models(self._store, self._models.by_shard, all_))
         family = [one for one in all_.values() if has_key(self._store, one, key)]
@@ -423,7 +429,7 @@ class ForgetHandler(CommandHandler):
         left = ready if ready is not None and ready.is_fresh() else LogsWithoutKey(self._models.by_shard, key)
         found = left.follow(self._store, family)
         erased = {one.name: self._erase(one, key, found[one.shard]) for one in family}
-        count = sum(erased.pop(one.name, 0) for one in (model, *beside))
+        count = sum(erased.pop(one.name, 0) for one in (model, *followers))
         copies = erased if allowed is None else {}
         return ForgottenReply(forgotten=count, model_version=model.version, copies=copies, shard=model.shard_in_reply)
 

@@ -12,9 +12,9 @@ from smidgen.checks import SMALLEST_SHARE
 from smidgen.learners import Card, Feedback, Loop
 from smidgen.learners.pacing import MOST_CURRENCIES
 from smidgen.service.errors import Impossible, json_text
-from smidgen.service.schemas import LARGEST_REWARD, Holdout, Limits, ModelBody, Of, Reward, Rewards
+from smidgen.service.schemas import LARGEST_REWARD, Holdout, Limits, ModelBody, Of, Reward, Rewards, Safe
 
-#: How many seconds feedback may take if nobody says: usually, and where silence is learnt.
+#: Seconds that feedback may take by default: usually, and where silence is learnt.
 WINDOW_S, SILENCE_S = 86_400.0, 600.0
 #: The rule under which the first report on a decision is its reward.
 FIRST: Rewards = "first"
@@ -28,7 +28,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     window_s
         How many seconds feedback may take.
     reward_range
-        The worst and the best reward that the app gives; the learner hears 0 to 1.
+        The worst and the best reward that the app gives; the learner receives 0 to 1.
     default_reward
         What silence is worth, in the app's own range; None if nothing is learnt from it.
     rewards
@@ -45,6 +45,8 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         The holdout, with its salt. One that was ended has the share 0: its salt stays.
     budget
         What decisions may cost, by currency: the mean of a decision, or an amount per day. None: no limit.
+    safe
+        Of knobs: a setting that is known to be safe, and how much more another may cost.
     """
 
     window_s: float = WINDOW_S
@@ -59,6 +61,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     share: float | None = None
     holdout: Holdout | None = None
     budget: Limits | None = None
+    safe: Safe | None = None
 
     @classmethod
     def of(cls, body: ModelBody) -> LiveSettings:
@@ -75,6 +78,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             share=body.challenger_of.share if isinstance(body.challenger_of, Of) else None,
             holdout=body.holdout,
             budget=body.budget,
+            safe=body.safe,
         )
 
     def check(self, card: Card, feedback: str | None) -> None:
@@ -134,7 +138,7 @@ class LiveSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             )
 
     def reward(self, value: Reward, name: str = "reward") -> float:
-        """A reward of the app's as the learner hears it, from 0 to 1."""
+        """A reward of the app on the learner's scale, from 0 to 1."""
         if isinstance(value, dict):
             raise Impossible(
                 f"{name} is {json_text(value)}, and the model declares no parts",
@@ -168,8 +172,8 @@ def with_exploration(terms: LiveSettings, params: dict[str, Any], accepted: Mapp
         _settle(params, "min_share", terms.min_share, "min_share")
 
 
-def _settle(params: dict[str, Any], name: str, value: Any, said: str) -> None:
+def _settle(params: dict[str, Any], name: str, value: Any, field: str) -> None:
     if params.setdefault(name, value) != value:
         raise Impossible(
-            f"{said} is {json_text(value)} and params.{name} is {json_text(params[name])}", "set it in one place"
+            f"{field} is {json_text(value)} and params.{name} is {json_text(params[name])}", "set it in one place"
         )

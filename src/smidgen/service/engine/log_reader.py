@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from smidgen.service.engine.model import ServedModel
 
 Reply = dict[str, Any]
-#: So many events are read together at most: few enough that what is made of them does not burden the collector.
+#: Maximum number of events that are read together at most: few enough that what is made of them does not burden the
+#: collector.
 SOME = 256
 #: The bytes of their bodies, after which no more are read together.
 MOST = 4 << 20
@@ -45,7 +46,7 @@ class DecisionEvent(NamedTuple):
     key
         Whose learner made it.
     reply
-        What the app was told.
+        The reply to the app.
     ids
         The candidates' ids, in the order of their features.
     decision
@@ -70,8 +71,14 @@ class DecisionEvent(NamedTuple):
 
     @property
     def rewards(self) -> Rewards:
-        """How several reports on it become one reward."""
+        """Rule by which several reports on it become one reward."""
         found: Rewards = (self.shared or {}).get("rewards", FIRST)
+        return found
+
+    @property
+    def teams(self) -> bytes | None:
+        """Bits that mark the challenger's candidates, if the page mixes two rankings."""
+        found: bytes | None = (self.shared or {}).get("teams")
         return found
 
     @property
@@ -92,7 +99,7 @@ class FeedbackEvent(NamedTuple):
     status
         ``"learnt"``, ``"recorded"`` or ``"late"``; of silence and of settled reports ``"learnt"`` or ``"refused"``.
     learn
-        What the learner was told.
+        The feedback as the learner took it.
     model_version
         The model's version after it was learnt.
     places
@@ -132,7 +139,7 @@ class EventLog:
         return self.decision_event(model, self._event(model, seq))
 
     def key(self, model: ServedModel, seq: int) -> str | None:
-        """Whose learner an event is about."""
+        """Key of the learner that an event is about."""
         return self._event(model, seq).key
 
     def evict(self, model: ServedModel, *key: str) -> None:
@@ -154,15 +161,17 @@ class EventLog:
         """Decode the event of a decision, and make its reply again."""
         body = codec.read_decision(event.body, event.seq)
         decision = codec.decode_decision(self._learner(model, event), body.record, event.seq)
-        ids, said = list(body.ids), self.reply(model, event, body, decision)
+        ids, app_reply = list(body.ids), self.reply(model, event, body, decision)
         held_out = event.type == HELD_OUT
-        return DecisionEvent(body.number, event.at, event.key, said, ids, decision, body.shared, body.beside, held_out)
+        return DecisionEvent(
+            body.number, event.at, event.key, app_reply, ids, decision, body.shared, body.beside, held_out
+        )
 
     def reply(self, model: ServedModel, event: Event, body: codec.DecisionBody, decision: Decision) -> Reply:
         """Make the reply to a decision again."""
-        told = reply(event.decision or "", model, body.model_version, decision, event.at + body.window_s)
+        fields = reply(event.decision or "", model, body.model_version, decision, event.at + body.window_s)
         held_out = {"holdout": True} if event.type == HELD_OUT else {}
-        return told | model.blueprint_at(event.seq).loop.answer(decision, list(body.ids)) | held_out
+        return fields | model.blueprint_at(event.seq).loop.answer(decision, list(body.ids)) | held_out
 
     def decode_decisions(
         self, model: ServedModel, events: Sequence[Event]
@@ -189,11 +198,11 @@ class EventLog:
         Raises `LogDamaged` where an event is missing, and `Retained` where retention erases events that are still to
         be read, in both cases after the lines of all events before it.
         """
-        counts, base = self.reading.counts(model.shard), self.reading.checkpoint(model.shard)
+        counts, checkpoint = self.reading.counts(model.shard), self.reading.checkpoint(model.shard)
         last = after
-        if base is not None and after < base.seq:
-            yield from self._checkpoint_lines(model, base)
-            last = base.seq
+        if checkpoint is not None and after < checkpoint.seq:
+            yield from self._checkpoint_lines(model, checkpoint)
+            last = checkpoint.seq
         for event in self.all_events(model, last):
             if event.seq != last + 1:
                 raise self.gap(model, last, event.seq)
@@ -204,10 +213,10 @@ class EventLog:
 
     def gap(self, model: ServedModel, last: int, next: int) -> SmidgenError:
         """The reason why the events between these two cannot be read."""
-        base = self.reading.checkpoint(model.shard)
-        if base is not None and base.seq > last:
+        checkpoint = self.reading.checkpoint(model.shard)
+        if checkpoint is not None and checkpoint.seq > last:
             return Retained(
-                f"the events {last + 1} to {base.seq} of {model.label} were erased by retention while they were read",
+                f"retention erased the events {last + 1} to {checkpoint.seq} of {model.label} while they were read",
                 "read the log again, from its start",
             )
         what = f"event {last + 1}" if next == last + 2 else f"the events {last + 1} to {next - 1}"
@@ -218,25 +227,39 @@ class EventLog:
 
         Nothing, if there is no base.
         """
-        base = self.reading.checkpoint(model.shard)
-        return self._checkpoint_lines(model, base) if base is not None else iter(())
+        checkpoint = self.reading.checkpoint(model.shard)
+        return self._checkpoint_lines(model, checkpoint) if checkpoint is not None else iter(())
 
-    def _checkpoint_lines(self, model: ServedModel, base: Checkpoint) -> Iterator[bytes]:
-        carried, told = self.reading.carried_decisions(model.shard), codec.read_fields(base.body, base.seq)
-        head: dict[str, Any] = {"seq": base.seq, "type": "base", "decision": None, "key": None, "at": stamp(base.at)}
+    def _checkpoint_lines(self, model: ServedModel, checkpoint: Checkpoint) -> Iterator[bytes]:
+        carried, settings = (
+            self.reading.carried_decisions(model.shard),
+            codec.read_fields(checkpoint.body, checkpoint.seq),
+        )
+        head: dict[str, Any] = {
+            "seq": checkpoint.seq,
+            "type": "base",
+            "decision": None,
+            "key": None,
+            "at": stamp(checkpoint.at),
+        }
         head |= model.shard_suffix
-        told["amendments"] = [
-            serialization.pack(codec.read_value(each, base.seq)) for each in told.get("amendments", ())
+        settings["amendments"] = [
+            serialization.pack(codec.read_value(each, checkpoint.seq)) for each in settings.get("amendments", ())
         ]
-        counts = {"version": base.version, "decisions": base.decisions, "late": base.late, "kept": len(carried)}
-        yield msgspec.json.encode(head | told | counts)
+        counts = {
+            "version": checkpoint.version,
+            "decisions": checkpoint.decisions,
+            "late": checkpoint.late,
+            "kept": len(carried),
+        }
+        yield msgspec.json.encode(head | settings | counts)
         for state in self.reading.checkpoint_states(model.shard):
             content = serialization.pack(np.frombuffer(state.state, np.uint8))
             more = {"type": "base_state", "key": state.key, "number": state.number, "learn": content}
             yield msgspec.json.encode(head | more)
         for kept in carried:
             event = self._event(model, kept.seq)
-            yield self.line(model, event, self.status_before(event, base.seq))
+            yield self.line(model, event, self.status_before(event, checkpoint.seq))
 
     def status_before(self, event: Event, seq: int) -> str | None:
         """Status of a decision before an event."""
@@ -248,7 +271,7 @@ class EventLog:
         return self.events_of(model.shard, after, MOST // len(model.parts))
 
     def events_of(self, shard: int, after: int = 0, most: int = MOST) -> Iterator[Event]:
-        """All events of a shard after one, read so many bytes at a time."""
+        """All events of a shard after one, read in chunks of a number of bytes."""
         for some in self.some_events(shard, after, most):
             yield from some
 
@@ -263,7 +286,7 @@ class EventLog:
     def line(self, model: ServedModel, event: Event, status: str | None = None) -> bytes:
         """An event as a line of the log: its head, then what its body says.
 
-        Of a decision that a base keeps, ``status`` is what became of it under the base.
+        Of a decision that a base keeps, ``status`` is the outcome of it under the base.
         """
         try:
             head = {
@@ -282,29 +305,33 @@ class EventLog:
             raise LogDamaged(f"event {event.seq} of {model.label} cannot be read", RESTORE) from error
 
     def _fields(self, model: ServedModel, event: Event) -> dict[str, Any]:
-        made = {"model_version": event.made} if event.made is not None else {}
+        version = {"model_version": event.made} if event.made is not None else {}
         if event.type in DECIDED:
-            told = self.decision_event(model, event)
-            record = msgspec.Raw(told.decision.to_json())
-            shared: dict[str, Any] = {} if told.shared is None else {"shared": told.shared}
-            if told.beside is not None:
-                shared |= {"beside": told.beside}
-            return {"number": told.number, "reply": told.reply, "ids": told.ids, "record": record, **shared}
+            decided = self.decision_event(model, event)
+            record = msgspec.Raw(decided.decision.to_json())
+            shared: dict[str, Any] = {} if decided.shared is None else {"shared": decided.shared}
+            if decided.beside is not None:
+                shared |= {"beside": decided.beside}
+            return {"number": decided.number, "reply": decided.reply, "ids": decided.ids, "record": record, **shared}
         if event.type in ANSWERS:
-            heard = decode_feedback(event)
+            feedback = decode_feedback(event)
             return {
-                "feedback": heard.feedback,
-                "status": heard.status,
-                "learn": serialization.pack(heard.learn),
-                "model_version": heard.model_version,
-                **({} if heard.places is None else {"places": heard.places}),
-                **({} if heard.problem is None else {"problem": heard.problem}),
-                **({} if heard.row is None else {"row": serialization.pack(codec.read_value(heard.row, event.seq))}),
-                **({} if not heard.names else {"names": heard.names}),
+                "feedback": feedback.feedback,
+                "status": feedback.status,
+                "learn": serialization.pack(feedback.learn),
+                "model_version": feedback.model_version,
+                **({} if feedback.places is None else {"places": feedback.places}),
+                **({} if feedback.problem is None else {"problem": feedback.problem}),
+                **(
+                    {}
+                    if feedback.row is None
+                    else {"row": serialization.pack(codec.read_value(feedback.row, event.seq))}
+                ),
+                **({} if not feedback.names else {"names": feedback.names}),
             }
         if event.type == ERASED and event.salt is None:
-            return {"digest": (event.body or b"").hex()} | made
-        fields = codec.read_fields(event.body, event.seq) | made
+            return {"digest": (event.body or b"").hex()} | version
+        fields = codec.read_fields(event.body, event.seq) | version
         if isinstance(fields.get("learn"), bytes):
             fields["learn"] = serialization.pack(codec.read_learner_input(event))
         if isinstance(fields.get("row"), bytes):

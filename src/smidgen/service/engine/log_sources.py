@@ -52,9 +52,9 @@ class LogSource(ABC):
     """A log that can be read from the beginning, and asked for the decisions that were passed on the way."""
 
     name: str
-    #: Whether one of our learners wrote it.
+    #: True if one of our learners wrote it.
     ours: bool = True
-    #: Whether its events say of which shard they are.
+    #: True if its events say of which shard they are.
     sharded: bool = False
 
     @property
@@ -200,8 +200,8 @@ class StoreSource(LogSource):
     def lines(self) -> Iterator[EventLine]:
         """The events in order; those that are missing are noted (`gaps`)."""
         self._gaps = []
-        base = self._log.reading.checkpoint(self._model.shard)
-        last = base.seq if base is not None else 0
+        checkpoint = self._log.reading.checkpoint(self._model.shard)
+        last = checkpoint.seq if checkpoint is not None else 0
         for text in self._log.checkpoint_lines(self._model):
             yield parse(text, f"the base of {self.name}")
         for some in self._log.some_events(self._model.shard, most=MOST // len(self._model.parts)):
@@ -235,8 +235,8 @@ class StoreSource(LogSource):
     def line(self, event: Event) -> EventLine:
         """An event as the log says it, without the way over JSON."""
         if event.type in DECIDED:
-            (told,) = self._log.decode_decisions(self._model, [event])
-            return self._decided(event, *told)
+            (decoded,) = self._log.decode_decisions(self._model, [event])
+            return self._decided(event, *decoded)
         if event.type in ANSWERS:
             return _feedback_line(event, decode_feedback(event), self._shard)
         out = parse(self._log.line(self._model, event), f"event {event.seq} of {self.name}")
@@ -249,10 +249,10 @@ class StoreSource(LogSource):
         answers = [event for event in events if event.type in ANSWERS]
         known: dict[int, EventLine] = {}
         with suppress(InvalidRecord):
-            for event, told in zip(decisions, self._log.decode_decisions(self._model, decisions), strict=True):
-                known[event.seq] = self._decided(event, *told)
-            for event, heard in zip(answers, decode_all_feedback(answers), strict=True):
-                known[event.seq] = _feedback_line(event, heard, self._shard)
+            for event, decoded in zip(decisions, self._log.decode_decisions(self._model, decisions), strict=True):
+                known[event.seq] = self._decided(event, *decoded)
+            for event, feedback in zip(answers, decode_all_feedback(answers), strict=True):
+                known[event.seq] = _feedback_line(event, feedback, self._shard)
         for event in events:
             yield known.pop(event.seq) if event.seq in known else self.line(event)
 
@@ -340,17 +340,17 @@ def source_of(seen: _HasLog, model: ServedModel) -> LogSource:
 class _LazyReply(Mapping[str, Any]):
     """Reply to a decision, computed on first use."""
 
-    __slots__ = ("_decision", "_event", "_log", "_model", "_told")
+    __slots__ = ("_decision", "_event", "_log", "_model", "_reply")
 
     def __init__(self, log: EventLog, model: ServedModel, event: Event, decision: Decision) -> None:
         self._log, self._model, self._event, self._decision = log, model, event, decision
-        self._told: dict[str, Any] | None = None
+        self._reply: dict[str, Any] | None = None
 
     def _all(self) -> dict[str, Any]:
-        if self._told is None:
+        if self._reply is None:
             body = read_decision(self._event.body, self._event.seq)
-            self._told = self._log.reply(self._model, self._event, body, self._decision)
-        return self._told
+            self._reply = self._log.reply(self._model, self._event, body, self._decision)
+        return self._reply
 
     def __getitem__(self, name: str) -> Any:
         return self._all()[name]
@@ -362,19 +362,19 @@ class _LazyReply(Mapping[str, Any]):
         return len(self._all())
 
 
-def _feedback_line(event: Event, heard: FeedbackEvent, shard: int | None) -> EventLine:
+def _feedback_line(event: Event, feedback: FeedbackEvent, shard: int | None) -> EventLine:
     out = EventLine(
         seq=event.seq,
         type=event.type,
         decision=event.decision,
         key=event.key,
         shard=shard,
-        feedback=heard.feedback,
-        status=heard.status,
-        model_version=heard.model_version,
-        places=heard.places,
-        row=heard.row,
-        names=heard.names,
+        feedback=feedback.feedback,
+        status=feedback.status,
+        model_version=feedback.model_version,
+        places=feedback.places,
+        row=feedback.row,
+        names=feedback.names,
     )
-    out.__dict__["its event"], out.__dict__["its feedback"] = event, heard.learn
+    out.__dict__["its event"], out.__dict__["its feedback"] = event, feedback.learn
     return out

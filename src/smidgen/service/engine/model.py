@@ -2,8 +2,8 @@
 
 The names of a model whose features are hashed: who falls into which column, with which sign.
 
-A hash forgets names. So a decision's event tells those that no event told before, and the service keeps them, up to a
-limit: weights, contributions and stories then speak of names. They are for people; no learner reads them.
+Hashing loses names. So a decision's event records the names that no earlier event has, and the service keeps them, up
+to a limit: weights, contributions and stories then show names. They are for people; no learner reads them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import Counts
 from smidgen.service.storage.sqlite_schema import RESTORE
 
-#: So many names of a model are kept, of so many characters each; who comes later shares a column with "…".
+#: Maximum number of names of a model that are kept, and of characters of each; later names share a column with
+#: "…".
 MOST, LONGEST = 65_536, 200
 KIND = "Names"
-#: Under this key the names of a shard are written aside; no app can send an empty key.
+#: The key under which the snapshot of the names of a shard is stored; no app can send an empty key.
 PLACE = ""
 _UNREADABLE = (SmidgenError, *UNREADABLE, ValueError, KeyError, TypeError)
 
@@ -120,9 +121,9 @@ class HashedNames:
         if not names:
             return None
         first = self.sign(column)
-        told = [name if self.place(name)[1] == first else f"−{name}" for name in names]
-        told += ["…"] if column in self._crowded else []
-        return " | ".join(told) + (" (share a column)" if len(told) > 1 else "")
+        labels = [name if self.place(name)[1] == first else f"−{name}" for name in names]
+        labels += ["…"] if column in self._crowded else []
+        return " | ".join(labels) + (" (share a column)" if len(labels) > 1 else "")
 
     def known(self) -> list[str]:
         """All that are known, in the order in which they came."""
@@ -136,34 +137,34 @@ class HashedNames:
 
     def to_bytes(self) -> bytes:
         """All that is known, for a state of the store."""
-        told = np.frombuffer(msgspec.json.encode(list(self._known)), np.uint8)
+        names = np.frombuffer(msgspec.json.encode(list(self._known)), np.uint8)
         crowded = np.array(sorted(self._crowded), np.int64)
         header = saving.Header(kind=KIND, settings_version=1, state_version=1, params={}, decided=0, taught=0, notes={})
-        return saving.encode_learner(header, {"names": told, "crowded": crowded})
+        return saving.encode_learner(header, {"names": names, "crowded": crowded})
 
     @classmethod
     def read(cls, reading: StoreReader, shard: int, dim: int) -> HashedNames:
         """Read the names in the last snapshot. Names from later events are repeated on their next use."""
-        made = cls(dim)
+        hashed = cls(dim)
         for state in reading.states(shard, PLACE):
             try:
                 header, arrays = saving.decode_learner(state.content, state.place)
                 if header.kind == KIND:
-                    made.add(msgspec.json.decode(arrays["names"].tobytes(), type=list[str]))
-                    made._crowded = set(arrays["crowded"].tolist())
+                    hashed.add(msgspec.json.decode(arrays["names"].tobytes(), type=list[str]))
+                    hashed._crowded = set(arrays["crowded"].tolist())
             except _UNREADABLE:
                 continue
-        made.changed = False
-        return made
+        hashed.changed = False
+        return hashed
 
     @classmethod
     def rebuild(cls, reading: StoreReader, shard: int, dim: int) -> HashedNames:
         """Collect the names that all events of a shard tell."""
-        made = cls(dim)
-        if (base := reading.checkpoint(shard)) is not None:
-            made.add(hashed_names(codec.read_fields(base.body, base.seq)))
-        made.follow(reading, shard, 0)
-        return made
+        hashed = cls(dim)
+        if (checkpoint := reading.checkpoint(shard)) is not None:
+            hashed.add(hashed_names(codec.read_fields(checkpoint.body, checkpoint.seq)))
+        hashed.follow(reading, shard, 0)
+        return hashed
 
     def follow(self, reading: StoreReader, shard: int, after: int) -> None:
         """Keep what the events of a shard after one tell."""
@@ -186,7 +187,7 @@ def hashed_names(shared: dict[str, Any] | None) -> list[str]:
     return [name for name in names if isinstance(name, str)]
 
 
-#: The lengths of vectors that nobody has learnt are looked up in so many of the latest events.
+#: Number of the latest events in which the lengths of vectors are looked up that were not learned yet.
 LENGTHS_IN = 20_000
 
 
@@ -197,17 +198,17 @@ def read_lengths(reading: StoreReader, model: ServedModel) -> dict[str, int]:
     while chunk := reading.events(model.shard, after):
         for event in chunk:
             if event.type == "decision":
-                told = (codec.read_decision(event.body, event.seq).shared or {}).get("lengths") or {}
-                found = {**told, **found}
+                lengths = (codec.read_decision(event.body, event.seq).shared or {}).get("lengths") or {}
+                found = {**lengths, **found}
         after = chunk[-1].seq
     return found
 
 
 def feature_names(body: Any) -> Iterator[str]:
     """The names of the features in a request."""
-    features = getattr(body, "features", None)
-    if isinstance(features, dict):
-        yield from features
+    for features in (getattr(body, "features", None), getattr(body, "context", None)):
+        if isinstance(features, dict):
+            yield from features
     candidates = getattr(body, "candidates", None)
     for each in candidates if isinstance(candidates, list) else ():
         if isinstance(each.features, dict):
@@ -268,7 +269,7 @@ def count_of_models(rows: Iterable[str]) -> int:
     return sum(name_and_part(row)[1] == 0 for row in rows)
 
 
-# A model in memory: its settings, its counts, and who stands beside it.
+# A model in memory: its settings, its counts, its shadow and challenger.
 
 
 class SettingsEpoch(NamedTuple):
@@ -306,7 +307,7 @@ class ServedModel:
     counts
         How far it is; the store keeps them up to date.
     saved
-        The event after which its learners were last written aside.
+        The event of the latest snapshots of its learners.
     scaled
         For each learner that was in memory since the start: how many rows of features its guard has scaled down.
     hashed
@@ -316,18 +317,18 @@ class ServedModel:
     rewritten
         How often its past was changed since the start: by retraction, rollback, forgetting or a base.
     undoing
-        How far the work on its past is that is done aside at the moment.
+        Progress of the background work on its past, if there is any.
     leader
-        The champion that it stands beside, as a shadow or a challenger.
+        The champion, if the model is a shadow or a challenger.
     followers
-        All that were made to stand beside it, archived ones too.
+        All its shadows and challengers, archived ones too.
     past
         The settings that it had before another model was promoted into its place, or before that was taken back.
     part, parts
         Which shard of its model this is, and all of them in order: one, unless the model was made with more.
     caught, others
-        The event up to which this worker has heeded what others wrote, and the last one that was news to it; 0 where
-        nobody else writes.
+        The event up to which this worker has applied the events of others, and the last one that was new to it; 0 if
+        there is no other writer.
     spending, spending_read
         What it has spent of its budget (`smidgen.service.engine.spending.Spending`): of the writer, and of readers.
     """

@@ -7,6 +7,7 @@ strongest contributions under the weights that decided, as columns and numbers.
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -21,20 +22,24 @@ from smidgen.features import DenseRows, Encoded, Row, SparseRows
 from smidgen.features.vectors import from_extension, to_json
 from smidgen.learners import Learner
 from smidgen.learners.bank import curvature_name
-from smidgen.learners.pipeline import as_context, by_field, prepared, source_of, unwrap
+from smidgen.learners.pipeline import by_field, unwrap
+from smidgen.learners.record_adapter import as_context, prepared, source_of
 from smidgen.serialization import UNREADABLE
 from smidgen.service.loops.base import Loop
 from smidgen.structures import Choice, Ranking, structured
 from smidgen.structures.base import vector
+from smidgen.structures.slots import by_slot
 
 #: The strongest contributions that an event holds at most, and their size in bytes at most.
 STRONGEST, MOST = 20, 400
 #: Bytes of one of them: a column and a number of 32 bits each.
 _EACH = 8
-#: The room for both: a share of a record of candidates, or so many bytes with the record of a single thing.
+#: The limit for both: a share of a record of candidates, or a number of bytes with the record of a single thing.
 SHARE, ROOM = 0.33, 560
 #: Learners with more weights than this are asked for contributions afterwards only: reading weights copies them.
 WEIGHTS = 1 << 16
+#: Of more contributions than this the strongest are found in the array.
+FEW = 64
 #: Texts shorter than this are not compressed.
 _SHORT = 150
 #: The place of the cosines of a bank, which count together.
@@ -43,7 +48,7 @@ _CURVED = 0xFFFF_FFFF
 _LARGEST = float(np.finfo(np.float32).max)
 #: Between the names of a cross.
 CROSS = " × "
-#: How many of the best answers a story names.
+#: Number of the best answers that a story names.
 BEST = 3
 #: Arrays of candidates with more numbers than this are not written into a story.
 NUMBERS = 1 << 20
@@ -73,7 +78,7 @@ def recorded(
     many = isinstance(decision.context, Encoded | Ranking | Choice) and not _is_single(decision.context)
     room = int(SHARE * size) if many else ROOM
     found: dict[str, bytes] = {}
-    if keep and isinstance(decision.context, Encoded) and decision.context.source is None:
+    if keep and isinstance(decision.context, Encoded) and decision.context.source is None and context != {}:
         asked = _packed(source_of(context))
         if asked is not None and len(asked) <= room:
             found["asked"] = asked
@@ -115,21 +120,39 @@ def strongest(learner: Learner, table: Any, decision: Decision, most: int) -> by
     if weights.ndim == 2:
         weights = weights[_label_row(inner, decision.action)]
     columns, values = row
-    if not len(columns) or int(columns.max()) >= len(weights):
+    if not len(columns):
         return None
-    dim = getattr(inner, "dim", len(weights))
-    if not isinstance(dim, int):
-        dim = len(weights)
-    own = columns < dim
-    with np.errstate(over="ignore", invalid="ignore"):
-        added = weights[columns] * values
-        if not own.all():
-            columns, added = np.append(columns[own], _CURVED), np.append(added[own], added[~own].sum())
-    added = np.clip(np.nan_to_num(added), -_LARGEST, _LARGEST)
-    order = np.lexsort((columns, -np.abs(added)))[:most]
-    order = order[added[order] != 0.0]
-    content: bytes = columns[order].astype("<u4").tobytes() + added[order].astype("<f4").tobytes()
-    return content
+    dim = getattr(inner, "dim", None)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            added, extra = weights[columns] * values, ()
+            if isinstance(dim, int) and dim < len(weights) and not (own := columns < dim).all():
+                extra = _finite(added[~own].sum(keepdims=True)).tolist()
+                columns, added = columns[own], added[own]
+            places, numbers = _strongest(columns, added, most)
+    except IndexError:  # a row of another width
+        return None
+    found = zip([*places, *[_CURVED] * len(extra)], [*numbers, *extra], strict=True)
+    order = sorted((-abs(number), place, number) for place, number in found if number)[:most]
+    columns, numbers = [place for _, place, _ in order], [number for *_, number in order]
+    return struct.pack(f"<{len(order)}I{len(order)}f", *columns, *numbers)
+
+
+def _strongest(columns: Any, added: Any, most: int) -> tuple[list[int], list[float]]:
+    """Return the strongest of many contributions, and all of a few."""
+    added = _finite(added)
+    if len(added) > FEW:
+        size = np.abs(added)
+        kept = size >= np.partition(size, -most)[-most]
+        columns, added = columns[kept], added[kept]
+    return columns.tolist(), added.tolist()
+
+
+def _finite(added: Any) -> Any:
+    """Replace what is not finite, or too large to be recorded."""
+    if np.vdot(added, added) < _LARGEST:  # the quick way; NaN is not less
+        return added
+    return np.clip(np.nan_to_num(added), -_LARGEST, _LARGEST)
 
 
 def _weights(inner: Learner) -> Any:
@@ -150,6 +173,8 @@ def answered_row(inner: Learner, table: Any, decision: Decision) -> tuple[Any, A
     Of any other object it is φ of what was shown; None where there are no rows.
     """
     context = decision.context
+    if decision.slots is not None:
+        return _answered_rows(inner, table, decision)
     if isinstance(context, Encoded):
         columns = table.planned(context)[1] if table is not None else np.empty(0, np.uint32)
         if not context.candidates:
@@ -163,19 +188,34 @@ def answered_row(inner: Learner, table: Any, decision: Decision) -> tuple[Any, A
         return np.asarray(context.indices, dtype=np.int64), np.asarray(context.values, dtype=np.float64)
     if not isinstance(context, Ranking | Choice):
         return _described(decision)
-    first = int(np.ravel(np.asarray(decision.action))[0])
+    first = int(np.asarray(decision.action).item(0))
     rows, seen = context.rows, getattr(inner, "seen_rows", None)  # some scale the features of a query
     if seen is not None:
-        if isinstance(context, Choice) and isinstance(rows, SparseRows):  # the rows of a choice are read one by one
-            part = slice(rows.indptr[first], rows.indptr[first + 1])
-            ends = np.array([0, part.stop - part.start], np.int64)
-            context = Choice(SparseRows(rows.data[part], rows.indices[part], ends, rows.shape[1]))
-            first = 0
+        if isinstance(context, Choice):  # the rows of a choice are read one by one
+            context, first = Choice(_single_row(rows, first)), 0
         rows = seen(context)
     if isinstance(rows, DenseRows):
         return np.arange(rows.shape[1]), rows.array[first]
     part = slice(rows.indptr[first], rows.indptr[first + 1])
     return np.asarray(rows.indices[part], np.int64), rows.data[part]
+
+
+def _answered_rows(inner: Learner, table: Any, decision: Decision) -> tuple[Any, Any] | None:
+    """Return the sum of the rows that were chosen for the slots."""
+    found = [answered_row(inner, table, each.decision) for each in by_slot(decision)]
+    rows = [row for row in found if row is not None]
+    columns, place = np.unique(np.concatenate([row[0] for row in rows]), return_inverse=True)
+    values = np.zeros(len(columns))
+    np.add.at(values, place, np.concatenate([row[1] for row in rows]))
+    return columns, values
+
+
+def _single_row(rows: DenseRows | SparseRows, place: int) -> DenseRows | SparseRows:
+    if isinstance(rows, DenseRows):
+        return DenseRows(rows.array[place : place + 1])
+    part = slice(rows.indptr[place], rows.indptr[place + 1])
+    ends = np.array([0, part.stop - part.start], np.int64)
+    return SparseRows(rows.data[part], rows.indices[part], ends, rows.shape[1])
 
 
 def _described(decision: Decision) -> tuple[Any, Any] | None:
@@ -233,8 +273,8 @@ def greedy_answer(loop: Loop, decision: Decision, ids: Sequence[Any]) -> Any:
         return None
 
 
-def asked_as_sent(decision: Decision, shared: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the request as it was sent, if the event holds it."""
+def asked_as_sent(decision: Decision, shared: Mapping[str, Any] | None, single: str) -> dict[str, Any] | None:
+    """Return the request as it was sent, if the event holds it; ``single`` is the name of a single record."""
     content, source = (shared or {}).get("asked"), None
     if isinstance(decision.context, Encoded) and decision.context.source is not None:
         source = decision.context.source
@@ -245,7 +285,7 @@ def asked_as_sent(decision: Decision, shared: Mapping[str, Any] | None) -> dict[
     except (*UNREADABLE, zlib.error):
         return None
     if isinstance(found, dict):
-        return {"features": found}
+        return _of_single(single, found)
     if not isinstance(found, list) or not isinstance(found[0], dict):
         return None
     offer = found[0]
@@ -255,8 +295,13 @@ def asked_as_sent(decision: Decision, shared: Mapping[str, Any] | None) -> dict[
         for each, amount in zip(candidates, amounts, strict=False):
             if amount is not None:
                 each.setdefault("costs", {})[name] = amount
-    context = offer.get("context")
-    return ({"context": context} if context else {}) | {"candidates": candidates}
+    context, slots = offer.get("context"), offer.get("slots")
+    return ({"context": context} if context else {}) | {"candidates": candidates} | ({"slots": slots} if slots else {})
+
+
+def _of_single(name: str, record: dict[str, Any]) -> dict[str, Any] | None:
+    """A single record as the request had it: a context may have been left out."""
+    return {name: record} if record or name != "context" else None
 
 
 def _vector(code: int, content: memoryview) -> dict[str, str]:
@@ -265,23 +310,27 @@ def _vector(code: int, content: memoryview) -> dict[str, str]:
 
 
 def asked_by_name(
-    decision: Decision, ids: Sequence[Any], name: Callable[[int], str], named: bool
+    decision: Decision, ids: Sequence[Any], name: Callable[[int], str], named: bool, single: str
 ) -> dict[str, Any] | None:
     """Return the request from the rows of the record: texts, categories and numbers by name, without crosses.
 
-    ``named`` says that rows of numbers have names; without them they are arrays, as they were sent.
+    ``named`` says that rows of numbers have names; without them they are arrays, as they were sent. ``single`` is the
+    name of a single record.
     """
     context = decision.context
     if isinstance(context, Encoded):
-        rows = [_fields(context, i, name) for i in range(len(context))]
-        return _as_request(rows, ids) if context.candidates else {"features": rows[0]}
+        many = max(len(context.entries), 1)
+        rows = [_fields(context, i, name) for i in range(len(context) // many)]
+        if context.entries:
+            return _as_request(rows, ids) | {"slots": [{"id": id} for id in context.slot_ids]}
+        return _as_request(rows, ids) if context.candidates else _of_single(single, rows[0])
     if isinstance(context, Row):
         pairs = zip(np.asarray(context.indices).tolist(), np.asarray(context.values).tolist(), strict=True)
         if named:
-            return {"features": {name(c): v for c, v in pairs}}
+            return {single: {name(c): v for c, v in pairs}}
         dense = np.zeros(context.dim)
         dense[np.asarray(context.indices)] = context.values
-        return {"features": dense.tolist()}
+        return {single: dense.tolist()}
     if not isinstance(context, Ranking | Choice):
         return None
     rows_ = context.rows

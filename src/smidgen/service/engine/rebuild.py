@@ -55,7 +55,7 @@ class MemoryBudget:
         self._learners += 1
 
     def check(self, count: int, size: int) -> None:
-        """Refuse unless there is room for so many more learners of this size."""
+        """Refuse unless there is memory for this number of further learners of this size."""
         if (total := self._taken + count * size) > self._limit:
             raise InvalidRecord(
                 f"the log creates {self._learners + count} learners of {total:,} bytes in total: the limit is "
@@ -88,8 +88,10 @@ class Rebuilder:
         The number of each learner's latest decision.
     group
         What the keys share, if they do.
-    told
-        The places of the names that each key has told, where keys share them.
+    places_by_key
+        The places of the names that each key has sent, in models whose keys share names.
+    folded
+        Keys that a retention checkpoint brought: which names they had sent by then is not known.
     hashed
         The names of hashed features that the log tells.
     undone
@@ -107,7 +109,8 @@ class Rebuilder:
         self.numbers: dict[str | None, int] = {}
         self.group: SharedKeyState | None = None
         self._begun: set[str | None] = set()
-        self.told: dict[str, set[int]] = {}
+        self.places_by_key: dict[str | None, set[int]] = {}
+        self.folded: set[str | None] = set()
         self.hashed: dict[str, None] = {}
         self.undone = recording.undone_versions(shard)
         self._kept = KeptNames(self.undone)
@@ -174,6 +177,7 @@ class Rebuilder:
             self.learners[event.key], self.numbers[event.key] = learner, event.number
             self._begun.add(event.key)
             if self.group is not None:
+                self.folded.add(event.key)
                 self.group.replace_start(None, learner)
 
     def _keep_names(self, event: EventLine) -> None:
@@ -192,19 +196,19 @@ class Rebuilder:
         """Read an event that changes weights."""
         decision, names = None, event.names
         if event.decision is not None and event.type not in REWINDS:
-            made = self._recording.decision(event.decision)
-            if made is None:
+            decision_line = self._recording.decision(event.decision)
+            if decision_line is None:
                 raise InvalidRecord(
                     f"event {event.seq} is feedback for a decision that is not in the log", "export the whole log"
                 )
-            decision = event.as_learnt(made.record_bytes())
-            names = [*(made.shared or {}).get("names", []), *event.names]
+            decision = event.as_learnt(decision_line.record_bytes())
+            names = [*(decision_line.shared or {}).get("names", []), *event.names]
         change = LearningEvent(event.type, decision, event.learner_input(), event.places, names)
         if self.group is not None and event.key is not None:
-            told = self.told.setdefault(event.key, set())
-            told.update(place for place, _, _ in event.names)
+            places_of_key = self.places_by_key.setdefault(event.key, set())
+            places_of_key.update(place for place, _, _ in event.names)
             for _, places, carried in records_of(change):
-                told.update((places or NOWHERE)[0], (place for place, _, _ in carried))
+                places_of_key.update((places or NOWHERE)[0], (place for place, _, _ in carried))
         return change
 
     def _change(self, event: EventLine) -> None:

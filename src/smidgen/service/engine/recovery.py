@@ -35,7 +35,7 @@ def initial_learner(reading: LogReader, model: ServedModel, key: str | None) -> 
 
     A base state is data: one that is damaged is never passed over, since there is nothing else to learn it from.
     """
-    if (base := reading.checkpoint(model.shard)) is None:
+    if (checkpoint := reading.checkpoint(model.shard)) is None:
         return model.origin.learner(key), 0, True
     found = reading.checkpoint_state(model.shard, key)
     if found is not None:
@@ -44,24 +44,24 @@ def initial_learner(reading: LogReader, model: ServedModel, key: str | None) -> 
                 f'the retention checkpoint of the model "{model.name}" is damaged, and its events are erased',
                 "restore a backup: smidgen restore FILE --force",
             )
-        return Learner.from_bytes(found.state, f"the base state of {model.name}"), base.seq, False
+        return Learner.from_bytes(found.state, f"the base state of {model.name}"), checkpoint.seq, False
     if not model.keyed:
         raise StorageFailed(
             f'the retention checkpoint of the model "{model.name}" is missing, and its events are erased',
             "restore a backup: smidgen restore FILE --force",
         )
     learner = model.origin.learner(key)
-    for amendment in read_checkpoint(base)["amendments"]:
-        learner = apply_event(learner, "amended", base.seq, None, codec.read_value(amendment, base.seq))
-    return learner, base.seq, True
+    for amendment in read_checkpoint(checkpoint)["amendments"]:
+        learner = apply_event(learner, "amended", checkpoint.seq, None, codec.read_value(amendment, checkpoint.seq))
+    return learner, checkpoint.seq, True
 
 
-def read_checkpoint(base: Checkpoint) -> dict[str, Any]:
+def read_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
     """Read what a checkpoint records of its model: ``model``, ``resolved``, ``amendments``."""
-    fields = codec.read_fields(base.body, base.seq)
+    fields = codec.read_fields(checkpoint.body, checkpoint.seq)
     if not isinstance(fields.get("amendments"), list):
         raise InvalidRecord(
-            f"the retention checkpoint at event {base.seq} cannot be read", "restore the database from a backup"
+            f"the retention checkpoint at event {checkpoint.seq} cannot be read", "restore the database from a backup"
         )
     return fields
 
@@ -75,30 +75,30 @@ def recover_learner(
     reading: LogReader, model: ServedModel, key: str | None, upto: int | None = None
 ) -> tuple[Learner, int, KeyStart | None]:
     """A learner as its log has it, or as it was after an event; its last event, and where a fresh key began."""
-    gone = read_undone(reading, model.shard)
-    found, start = latest_usable_snapshot(reading, model, key, gone, upto), None
+    undone = read_undone(reading, model.shard)
+    found, start = latest_usable_snapshot(reading, model, key, undone, upto), None
     learner, seq, fresh = (*found, False) if found is not None else initial_learner(reading, model, key)
     if fresh and key is not None and model.origin.shared_start is not None:
-        start = find_key_start(reading.events_of_key(model.shard, key), gone.restarts_key)
+        start = find_key_start(reading.events_of_key(model.shard, key), undone.restarts_key)
     changes = reading.changes(model.shard, seq, key)
     if upto is not None:
         changes = itertools.takewhile(lambda change: change[0].seq <= upto, changes)
-    learner, last = replay(learner, changes, gone, key, start)
+    learner, last = replay(learner, changes, undone, key, start)
     return learner, max(seq, last), start
 
 
 def latest_usable_snapshot(
-    reading: LogReader, model: ServedModel, key: str | None, gone: UndoneVersions, upto: int | None = None
+    reading: LogReader, model: ServedModel, key: str | None, undone: UndoneVersions, upto: int | None = None
 ) -> tuple[Learner, int] | None:
     """The newest state of this log that can be read and holds nothing that was undone, with its last event.
 
     None of before the base, none of after ``upto``, and none of another arithmetic.
     """
-    base = reading.checkpoint(model.shard)
-    first, last = base.seq if base is not None else 0, model.seq if upto is None else upto
+    checkpoint = reading.checkpoint(model.shard)
+    first, last = checkpoint.seq if checkpoint is not None else 0, model.seq if upto is None else upto
     for state in reading.states(model.shard, key):
         fits = state.own and first <= state.seq <= last and not state.is_outdated
-        if fits and not gone.is_stale(reading.version_at(model.shard, state.seq)):
+        if fits and not undone.is_stale(reading.version_at(model.shard, state.seq)):
             try:
                 return Learner.from_bytes(state.content, state.place), state.seq
             except _UNREADABLE:
@@ -141,12 +141,12 @@ def recover_shared(
     learner
         Gives the learner of a key, as it is.
     """
-    gone = read_undone(reading, model.shard)
-    found = latest_shared_snapshot(reading, model, gone)
-    group, seq = found if found is not None else initial_shared_state(reading, model, gone)
+    undone = read_undone(reading, model.shard)
+    found = latest_shared_snapshot(reading, model, undone)
+    group, seq = found if found is not None else initial_shared_state(reading, model, undone)
     last = [seq]
     changes = _note_last(reading.changes(model.shard, seq), last)
-    group = fold(group, model.blueprint, changes, gone, model.since)
+    group = fold(group, model.blueprint, changes, undone, model.since)
     if group.mean is not None and (found is None or last[0] > seq):
         group.mean = ExactMean()
         for (key,) in reading.query("keys", model.shard, prefix="", limit=1 << 31):
@@ -154,27 +154,27 @@ def recover_shared(
     return group
 
 
-def shared_state_at(reading: LogReader, model: ServedModel, gone: UndoneVersions, seq: int) -> SharedKeyState:
+def shared_state_at(reading: LogReader, model: ServedModel, undone: UndoneVersions, seq: int) -> SharedKeyState:
     """Recover the shared state of a model's keys after an event before all promotions.
 
     But for the mean of their weights, which the keys make up.
     """
     group, first = _shared_checkpoint(reading, model)
     changes = itertools.takewhile(lambda change: change[0].seq <= seq, reading.changes(model.shard, first))
-    return fold(group, model.origin, changes, gone)
+    return fold(group, model.origin, changes, undone)
 
 
-def initial_shared_state(reading: LogReader, model: ServedModel, gone: UndoneVersions) -> tuple[SharedKeyState, int]:
+def initial_shared_state(reading: LogReader, model: ServedModel, undone: UndoneVersions) -> tuple[SharedKeyState, int]:
     """Shared state that the present settings start with: empty, or that of the checkpoint."""
     for era in reversed(model.past):
-        if era.by == "promoted" and era.version not in gone:
+        if era.by == "promoted" and era.version not in undone:
             return SharedKeyState(model.blueprint), era.until - 1  # a base never passes a promotion
     return _shared_checkpoint(reading, model)
 
 
 def _shared_checkpoint(reading: LogReader, model: ServedModel) -> tuple[SharedKeyState, int]:
     """Shared state at the start of a log, under the settings that its model was created with."""
-    if (base := reading.checkpoint(model.shard)) is None:
+    if (checkpoint := reading.checkpoint(model.shard)) is None:
         return SharedKeyState(model.origin), 0
     found = reading.checkpoint_state(model.shard, None)
     if found is None or not found.is_intact:
@@ -182,22 +182,22 @@ def _shared_checkpoint(reading: LogReader, model: ServedModel) -> tuple[SharedKe
             f'the shared state in the retention checkpoint of "{model.name}" is damaged, and its events are erased',
             "restore a backup: smidgen restore FILE --force",
         )
-    return SharedKeyState.from_bytes(found.state, model.origin, f"the base state of {model.name}"), base.seq
+    return SharedKeyState.from_bytes(found.state, model.origin, f"the base state of {model.name}"), checkpoint.seq
 
 
 def latest_shared_snapshot(
-    reading: LogReader, model: ServedModel, gone: UndoneVersions
+    reading: LogReader, model: ServedModel, undone: UndoneVersions
 ) -> tuple[SharedKeyState, int] | None:
     """The newest state that can be read and holds nothing that was undone or forgotten, with its last event.
 
     One of another arithmetic does not count.
     """
     forgotten = reading.last_forgetting(model.shard)
-    base = reading.checkpoint(model.shard)
+    checkpoint = reading.checkpoint(model.shard)
     for state in reading.states(model.shard):
-        if base is not None and state.seq < base.seq:
+        if checkpoint is not None and state.seq < checkpoint.seq:
             continue
-        spoilt = gone.is_stale(reading.version_at(model.shard, state.seq))
+        spoilt = undone.is_stale(reading.version_at(model.shard, state.seq))
         usable = state.own and not spoilt and not state.is_outdated
         if usable and max(forgotten, model.since) <= state.seq <= model.seq:
             try:
@@ -209,6 +209,6 @@ def latest_shared_snapshot(
 
 def _note_last(changes: Iterator[tuple[Event, Event | None]], last: list[int]) -> Iterator[tuple[Event, Event | None]]:
     """Yield the events, and note the number of the last one."""
-    for event, made in changes:
+    for event, decision_event in changes:
         last[0] = event.seq
-        yield event, made
+        yield event, decision_event

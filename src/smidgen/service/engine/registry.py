@@ -2,8 +2,8 @@
 
 The way into shards that other workers write to as well.
 
-A command enters the shards that it touches before it looks at anything: from then on nobody else writes to them until
-the batch ends. What others wrote since is heeded on the way in.
+A command acquires the shards that it touches before it reads anything: from then on nobody else writes to them until
+the batch ends. Acquiring a shard applies the events that others wrote since.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Models:
         if (entrance := self.shard_access) is None:
             return self.lookup(name)
         if name not in self.by_name:
-            entrance.refresh()
+            entrance.refresh(self._store.catalogue_number(now=True))
         while True:
             model = self.lookup(name)
             entrance.acquire(*(model.parts if keys is None else [model.shard_for(key) for key in keys]))
@@ -137,7 +137,7 @@ class Models:
         """A decision and its model, which is entered; one of a model that may not be seen looks unknown."""
         if self.shard_access is not None and (row := self._store.decision(id)) is not None:
             if row.shard not in self.by_shard:
-                self.shard_access.refresh()
+                self.shard_access.refresh(self._store.catalogue_number(now=True))
             model = self.by_shard.get(row.shard)
             if model is not None and not self.shard_access.acquire(model) and model.is_visible_to(allowed):
                 return row, model  # as it was read: nobody wrote since
@@ -195,9 +195,9 @@ class Models:
         for row in row_names(name, blueprint.body.shards):
             parts.append(model := self._add_shard(row, blueprint, now))
             model.parts = parts
-        told = settings_diff(blueprint, LiveSettings.of(blueprint.body), blueprint.terms)
-        if told["settings"] or told["labels"]:
-            content = codec.encode({"changes": {}, "learn": serialization.encode(told)})
+        amendment = settings_diff(blueprint, LiveSettings.of(blueprint.body), blueprint.terms)
+        if amendment["settings"] or amendment["labels"]:
+            content = codec.encode({"changes": {}, "learn": serialization.encode(amendment)})
             for each in parts:
                 self._store.append(each.shard, "amended", now, content)
         self.by_name[name] = parts[0]
@@ -211,10 +211,10 @@ class Models:
         row = self._store.create(row_name, content, found, now)
         if self.shard_access is not None:
             self.shard_access.add_new(row.shard)
-        told = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
+        fields = {"format": formats.LOG, "model": msgspec.json.decode(content), "resolved": found}
         if row_name != name:
-            told["shard"] = part
-        self._store.append(row.shard, "created", now, codec.encode(told))
+            fields["shard"] = part
+        self._store.append(row.shard, "created", now, codec.encode(fields))
         model = _served_model(row, blueprint, self._store.counts(row.shard))
         _link(model, found, self.by_shard.values())
         self.by_shard[row.shard] = model
@@ -393,7 +393,7 @@ def _served_model(row: ModelRow, blueprint: Blueprint, counts: Counts | None) ->
 
 # What can be created: the loops, and the learners of each, as the pages show them.
 
-_ASKED_ELSEWHERE = ("dim", "n_classes", "labels")
+_ASKED_ELSEWHERE = ("dim", "n_classes", "labels", "safe")
 
 
 def catalogue() -> dict[str, Any]:
@@ -445,12 +445,12 @@ def _feedback_kinds(loop: type[Loop]) -> list[dict[str, Any]]:
         )
         if kind in found or learner is None:
             continue
-        told = loop.words.back.get(kind) or FeedbackKind(title=kind[0].upper() + kind[1:])
+        described = loop.words.back.get(kind) or FeedbackKind(title=kind[0].upper() + kind[1:])
         found[kind] = {
             "feedback": str(kind),
-            "title": told.title,
-            "note": told.note,
-            "example": told.example or first.get(field, {}),
+            "title": described.title,
+            "note": described.note,
+            "example": described.example or first.get(field, {}),
             "learner": learner,
             "recommended": _recommended(loop, kind) is not None,
             "settings": _settings(learner, kind),
@@ -461,7 +461,9 @@ def _feedback_kinds(loop: type[Loop]) -> list[dict[str, Any]]:
 def _settings(learner: str, kind: str | None = None) -> list[str]:
     """Settings of a model that make sense with this learner only, or with this kind of feedback."""
     accepted = inspect.signature(learners[learner]).parameters
-    drawn = [said for said, name in (("explore", "floor"), ("min_share", "min_share")) if name in accepted]
+    drawn = [
+        said for said, name in (("explore", "floor"), ("min_share", "min_share"), ("safe", "safe")) if name in accepted
+    ]
     return ["default_reward", "reward_range", "rewards", *drawn] if kind == Feedback.REWARD else drawn
 
 
@@ -499,17 +501,17 @@ def _entry(name: str, loop: type[Loop]) -> dict[str, Any]:
 
 def _example(loop: type[Loop]) -> dict[str, Any]:
     """The loop's example, with the learner for the feedback that it shows."""
-    told: dict[str, Any] = msgspec.to_builtins(loop.example)
+    example: dict[str, Any] = msgspec.to_builtins(loop.example)
     kinds = [loop.kinds[field] for _, body in loop.example.feedback for field in body if field in loop.kinds]
     learner = first_learner(loop, kinds[0] if kinds else None)
-    if knobs := told["model"].get("knobs"):  # they are its space, and how many they are decides on the learner
+    if knobs := example["model"].get("knobs"):  # they are its space, and how many they are decides on the learner
         found = find(loop.name, kinds[0] if kinds else None, len(knobs))[0].__name__
-        return {**told, "model": {"loop": loop.name, "learner": found, **told["model"]}}
-    model = {"loop": loop.name, "learner": learner, **told["model"]}
+        return {**example, "model": {"loop": loop.name, "learner": found, **example["model"]}}
+    model = {"loop": loop.name, "learner": learner, **example["model"]}
     first = cards[learner].first if learner is not None else {}
     if params := {**first, **model.get("params", {})}:
         model["params"] = params
-    return {**told, "model": model}
+    return {**example, "model": model}
 
 
 class ShardAccess:
@@ -525,7 +527,7 @@ class ShardAccess:
     tokens
         As of the last look.
     wanted
-        The shards that the latest command has asked for: who was told that one is taken begins with all of them.
+        The shards that the latest command has asked for: a caller that found one taken tries again with all of them.
     """
 
     def __init__(
@@ -576,9 +578,17 @@ class ShardAccess:
 
         It waits for what the first one wants, if nothing is held; of the rest, what is free is taken.
         """
-        named: list[list[int | str]] = [[*self._shards_of_any_command(name), *about] for name, about in wanted]
+        named: list[list[int | str]] = [
+            [*self._shards_of_any_command(name), *(each for each in about if self._is_unknown(each))]
+            for name, about in wanted
+        ]
         if named:
             self._store.prefetch(named[0], [each for one in named[1:] for each in one])
+
+    def _is_unknown(self, id: str) -> bool:
+        """True if a decision has to be read, or locked, before feedback on it."""
+        opened = self._recent.get(id)
+        return opened is None or not self._store.trusts(opened.model.shard)
 
     def _shards_of_any_command(self, name: str | None) -> list[int]:
         """The shards that any command about a model takes; which of several it takes, its key will say."""
@@ -610,7 +620,7 @@ class ShardAccess:
     def _acquire_shards(self, shards: list[int]) -> bool:
         self._store.acquire(*shards)
         self._held.update(shards)
-        self.refresh()  # whoever makes a model beside another holds that one's shard: this is how it becomes known
+        self.refresh()  # creating a follower acquires the shard of its champion: this is how it becomes known
         news = [self._sync(self._models.by_shard[shard]) for shard in shards]
         return any(news)
 

@@ -15,17 +15,8 @@ from smidgen.errors import InvalidRecord
 from smidgen.features import Encoded
 from smidgen.features.state import Carried, Places
 from smidgen.learners import Learner, saving
-from smidgen.learners.pipeline import (
-    add_classes,
-    amended,
-    as_context,
-    by_position,
-    learn_names,
-    on_columns,
-    takes_records,
-    unwrap,
-    vectorizer_of,
-)
+from smidgen.learners.pipeline import add_classes, amended, learn_names, takes_records, unwrap, vectorizer_of
+from smidgen.learners.record_adapter import as_context, by_position, on_columns
 from smidgen.service.engine.blueprint import fresh_learner, new_labels_of
 from smidgen.service.log import codec
 from smidgen.service.log.events import ANSWERED, ERASED, KEPT, REWINDS, Event
@@ -49,12 +40,12 @@ class LearningEvent(NamedTuple):
         Of the event.
     decision
         The decision that it is about, as it is recorded: on a record, or on rows.
-    told
-        What the learner was told.
+    learner_input
+        The training signal or the examples that the learner received.
     places
         Where the new names of a record went; of examples, one for each.
     names
-        Names that were told again.
+        Names that the event repeats.
     """
 
     type: str
@@ -64,80 +55,82 @@ class LearningEvent(NamedTuple):
     names: Carried = ()
 
 
-def read_event(reader: Learner, event: Event, made: Event | None) -> LearningEvent:
+def read_event(reader: Learner, event: Event, decision_event: Event | None) -> LearningEvent:
     """Read an event that changes weights; the learner decodes the record of its decision."""
     decision: Decision | None = None
     names: Carried = ()
-    if made is not None and event.type not in REWINDS:
-        body = codec.read_decision(made.body, made.seq)
+    if decision_event is not None and event.type not in REWINDS:
+        body = codec.read_decision(decision_event.body, decision_event.seq)
         decision, names = (
-            codec.decode_decision(reader, body.record, made.seq),
-            codec.carried_names(body.shared, made.seq),
+            codec.decode_decision(reader, body.record, decision_event.seq),
+            codec.carried_names(body.shared, decision_event.seq),
         )
     if event.type in ANSWERED:
-        heard = codec.read_feedback(event.body, event.seq)
-        decision = None if decision is None else codec.as_learnt(decision, heard.row, event.seq)
-        names = [*names, *(heard.names or ())]
-        return LearningEvent(event.type, decision, codec.read_value(heard.learn, event.seq), heard.places, names)
-    told = codec.read_learner_input(event)
+        feedback = codec.read_feedback(event.body, event.seq)
+        decision = None if decision is None else codec.as_learnt(decision, feedback.row, event.seq)
+        names = [*names, *(feedback.names or ())]
+        return LearningEvent(event.type, decision, codec.read_value(feedback.learn, event.seq), feedback.places, names)
+    learner_input = codec.read_learner_input(event)
     fields = codec.read_fields(event.body, event.seq) if event.type == "taught" else {}
     decision = None if decision is None else codec.as_learnt(decision, fields.get("row"), event.seq)
     return LearningEvent(
-        event.type, decision, told, fields.get("places"), [*names, *codec.carried_names(fields, event.seq)]
+        event.type, decision, learner_input, fields.get("places"), [*names, *codec.carried_names(fields, event.seq)]
     )
 
 
 def records_of(change: LearningEvent) -> Iterator[tuple[Any, Any, Carried]]:
     """Records of an event: each as encoded, the places of its new names, and the names it repeats."""
-    told = change.learner_input
+    learner_input = change.learner_input
     if change.type not in TELLING:
         return
-    if isinstance(told, TrainingSignal) and told.is_standalone:
-        if told.answer is not None:
-            yield told.context, change.places, ()  # the names of its decision may be of another table
-    elif change.type == "taught" and not isinstance(told, TrainingSignal):
-        for (context, _), places in zip(told, change.places or [None] * len(told), strict=True):
+    if isinstance(learner_input, TrainingSignal) and learner_input.is_standalone:
+        if learner_input.answer is not None:
+            yield learner_input.context, change.places, ()  # the names of its decision may be of another table
+    elif change.type == "taught" and not isinstance(learner_input, TrainingSignal):
+        for (context, _), places in zip(learner_input, change.places or [None] * len(learner_input), strict=True):
             yield context, places, change.names
     elif change.decision is not None:
         yield change.decision.context, change.places, change.names
 
 
 def as_learner_input(learner: Learner, change: LearningEvent) -> tuple[Decision | None, Any]:
-    """The decision and its training signal, or the examples, in the learner's terms.
+    """Convert the decision and its training signal, or the examples, to what this learner accepts.
 
-    A learner with a vectorizer of its own takes records; others take the rows made of them.
+    A learner with its own vectorizer takes records; others take encoded rows.
     """
-    decision, told = change.decision, change.learner_input
+    decision, learner_input = change.decision, change.learner_input
     if takes_records(learner) or change.type not in TELLING:
-        return decision, told
-    if isinstance(told, TrainingSignal):
+        return decision, learner_input
+    if isinstance(learner_input, TrainingSignal):
         where = change.places
-        if told.is_standalone:  # its decision may be of other settings, and the places are not of that
-            if isinstance(told.context, Encoded):
-                told = replace(told, context=as_context(told.context, columns_of(told.context, where)))
-            return None, told
+        if learner_input.is_standalone:  # its decision may be of other settings, and the places are not of that
+            if isinstance(learner_input.context, Encoded):
+                learner_input = replace(
+                    learner_input, context=as_context(learner_input.context, columns_of(learner_input.context, where))
+                )
+            return None, learner_input
         if decision is not None and isinstance(decision.context, Encoded):
-            told = replace(told, answer=by_position(told.answer, decision.context))
+            learner_input = replace(learner_input, answer=by_position(learner_input.answer, decision.context))
             decision = on_columns(learner, decision, columns_of(decision.context, where))
-        return decision, told
+        return decision, learner_input
     if change.type == "taught":
-        given = zip(told, change.places or [None] * len(told), strict=True)
+        given = zip(learner_input, change.places or [None] * len(learner_input), strict=True)
         return decision, [as_example(context, answer, places) for (context, answer), places in given]
     if decision is None or not isinstance(decision.context, Encoded):
-        return decision, told
+        return decision, learner_input
     encoded = decision.context
-    return on_columns(learner, decision, columns_of(encoded, change.places)), by_position(told, encoded)
+    return on_columns(learner, decision, columns_of(encoded, change.places)), by_position(learner_input, encoded)
 
 
 def as_example(context: Any, answer: Any, places: Any) -> tuple[Any, Any]:
-    """An example of a log as a learner of rows takes it."""
+    """Convert an example of a log to columns, for a learner without a vectorizer."""
     if not isinstance(context, Encoded):
         return context, answer
     return as_context(context, columns_of(context, places)), by_position(answer, context)
 
 
 def columns_of(encoded: Encoded, places: Any) -> NDArray[np.uint32]:
-    """The columns of the new names of what was encoded, by the places that a log gives."""
+    """Look up the columns of a record's new names, from the places in the log."""
     return encoded.columns_at(places_in(encoded, places))
 
 
@@ -170,7 +163,7 @@ def find_key_start(events: Iterable[Event], again: Any) -> KeyStart:
     events
         The events of the key.
     again
-        Says of a version whether a key that began then begins anew: what it began with was rolled back.
+        True of a version if a key that started then starts from scratch: its initial state was rolled back.
     """
     for event in events:
         if event.type == "decision":
@@ -273,15 +266,15 @@ class UndoneVersions:
 
 
 class KeptNames:
-    """Which events that were taken back still tell names of features, asked in the order of the log.
+    """Finds the undone events whose names of features are kept; query it in the order of the log.
 
-    A decision that is open, or counts, may stand on columns whose names such an event told. What was taken back
-    together with a promotion, and came after it, is of another table.
+    An open or counted decision may use columns that such an event named. Events that were undone together with an
+    earlier promotion belong to another table of names.
 
     Parameters
     ----------
     undone
-        What was taken back.
+        The undone versions.
     """
 
     def __init__(self, undone: UndoneVersions) -> None:
@@ -296,7 +289,7 @@ class KeptNames:
 
 
 def read_undo_events(reading: LogReader, shard: int) -> list[UndoEvent]:
-    """The events of a shard that take back."""
+    """Read the events of a shard that undo others."""
     return [_to_undo_event(event) for event in reading.undo_events(shard)]
 
 
@@ -306,12 +299,12 @@ def read_undone(reading: LogReader, shard: int) -> UndoneVersions:
 
 
 def restored_version(reading: LogReader, shard: int, decision: str) -> int | None:
-    """The version whose answer to a decision counts again, since a rollback undid its retraction; None if none does."""
+    """Find the version whose answer counts again because a rollback undid its retraction; None if there is none."""
     mine = [_to_undo_event(event) for event in reading.undo_events(shard) if event.decision == decision]
     if not mine:
         return None
-    gone = read_undone(reading, shard)
-    return next((each.version for each in reversed(mine) if each.by in gone and each.version not in gone), None)
+    undone = read_undone(reading, shard)
+    return next((each.version for each in reversed(mine) if each.by in undone and each.version not in undone), None)
 
 
 def _to_undo_event(event: Event) -> UndoEvent:
@@ -324,87 +317,84 @@ def _to_undo_event(event: Event) -> UndoEvent:
 
 # Weights are a fold over the log: what each kind of event does to a learner.
 
-#: What an event does to a learner: given the decision that it is about, if any, what the learner is told, and whose
-#: learner it is.
+#: Applies one type of event to a learner: takes the learner, the decision (or None), the learner input and the key.
 Step = Callable[[Learner, Decision | None, Any, str | None], Learner]
 STEPS: dict[str, Step] = {}
-#: What closes a decision that was shown.
-HEARD = ANSWERED
-#: So many answers are read together at most, with decisions of so many bytes; fewer than some are read one by one.
+#: Answers read in one batch at most, bytes of their decisions at most, and below how many each is read alone.
 TOGETHER, MOST, FEWEST = 256, 1 << 20, 4
 
 
 def step(*types: str) -> Callable[[Step], Step]:
-    """Enter what events of these types do."""
+    """Register a function that applies events of these types."""
 
-    def enter(function: Step) -> Step:
+    def register(function: Step) -> Step:
         STEPS.update(dict.fromkeys(types, function))
         return function
 
-    return enter
+    return register
 
 
-@step(*HEARD)
-def _apply_feedback(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
-    """A reaction, or the silence that stands for one; a lesson, if the decision was made by other settings."""
-    if isinstance(told, TrainingSignal):
-        told.give(learner, None)
+@step(*ANSWERED)
+def _apply_feedback(learner: Learner, decision: Decision | None, learner_input: Any, key: str | None) -> Learner:
+    """Apply feedback or a default reward; apply a training signal if other settings made the decision."""
+    if isinstance(learner_input, TrainingSignal):
+        learner_input.give(learner, None)
         return learner
     if decision is None:
         raise InvalidRecord("it is feedback for a decision that is not in the log", "use the whole log")
-    learner.learn(learner.adopt(decision), told)  # its settings may have been amended since
+    learner.learn(learner.adopt(decision), learner_input)  # its settings may have been amended since
     return learner
 
 
 @step("taught")
-def _apply_examples(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
-    """Examples whose answers are known, or what came of the decision that was shown in the place of the learner's."""
-    if isinstance(told, TrainingSignal):
-        told.give(learner, None if decision is None else learner.adopt(decision))
+def _apply_examples(learner: Learner, decision: Decision | None, learner_input: Any, key: str | None) -> Learner:
+    """Apply examples with known answers, or the outcome of the decision that was shown instead of this learner's."""
+    if isinstance(learner_input, TrainingSignal):
+        learner_input.give(learner, None if decision is None else learner.adopt(decision))
         return learner
-    for context, answer in told:
+    for context, answer in learner_input:
         learner.teach(context, answer)
     return learner
 
 
 @step("imported")
-def _apply_import(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
-    """A learner from elsewhere, in the place of the one that was there; what keys share is none of theirs."""
-    if told is None:
+def _apply_import(learner: Learner, decision: Decision | None, learner_input: Any, key: str | None) -> Learner:
+    """Replace the learner by an imported one; the event of imported shared state (None) changes no learner."""
+    if learner_input is None:
         return learner
-    return Learner.from_bytes(told.tobytes(), "an imported learner")
+    return Learner.from_bytes(learner_input.tobytes(), "an imported learner")
 
 
 @step("amended")
-def _apply_amendment(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
-    """Other settings, more labels: what has been learnt stays. Settings that it does not have are another's."""
+def _apply_amendment(learner: Learner, decision: Decision | None, learner_input: Any, key: str | None) -> Learner:
+    """Change settings and add labels, and keep the weights. Settings that the learner does not have are skipped."""
     accepted = {*inspect.signature(type(unwrap(learner))).parameters, *(["text"] if takes_records(learner) else [])}
-    if settings := {name: value for name, value in told["settings"].items() if name in accepted}:
+    if settings := {name: value for name, value in learner_input["settings"].items() if name in accepted}:
         learner = amended(learner, **settings)
-    if told["labels"] is not None:
-        add_classes(learner, *new_labels_of(told))
+    if learner_input["labels"] is not None:
+        add_classes(learner, *new_labels_of(learner_input))
     return learner
 
 
 @step("promoted")
-def _apply_promotion(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
-    """The learner of another model, or, of a key that has learnt nothing there, a fresh one with its settings."""
-    if told["state"] is not None:
-        return Learner.from_bytes(told["state"].tobytes(), "a promoted learner")
-    fresh = fresh_learner(told["settings"], key, guarded=told["guarded"])
-    return _apply_amendment(fresh, None, told["amended"], key)
+def _apply_promotion(learner: Learner, decision: Decision | None, learner_input: Any, key: str | None) -> Learner:
+    """Replace the learner by that of the promoted model, or by a fresh one if the key has learned nothing there."""
+    if learner_input["state"] is not None:
+        return Learner.from_bytes(learner_input["state"].tobytes(), "a promoted learner")
+    fresh = fresh_learner(learner_input["settings"], key, guarded=learner_input["guarded"])
+    return _apply_amendment(fresh, None, learner_input["amended"], key)
 
 
 @step(ERASED, *REWINDS)
-def _apply_nothing(learner: Learner, decision: Decision | None, told: Any, key: str | None) -> Learner:
+def _apply_nothing(learner: Learner, decision: Decision | None, learner_input: Any, key: str | None) -> Learner:
     """Apply nothing: the event is erased, or undoes others, which are left out (`UndoneVersions`)."""
     return learner
 
 
 def apply_event(
-    learner: Learner, type: str, seq: int, decision: Decision | None, told: Any, key: str | None = None
+    learner: Learner, type: str, seq: int, decision: Decision | None, learner_input: Any, key: str | None = None
 ) -> Learner:
-    """The learner after an event that changes weights: itself, or another one in its place.
+    """Apply an event that changes weights; returns the same learner or its replacement.
 
     Parameters
     ----------
@@ -414,17 +404,17 @@ def apply_event(
         The event.
     decision
         The decision that it is about, if any.
-    told
-        What the learner is told.
+    learner_input
+        The training signal, the examples or the settings of the event.
     key
-        Whose learner it is, of a keyed model.
+        Key of the learner, in a keyed model.
     """
     if (known := STEPS.get(type)) is None:
         raise InvalidRecord(
             f"event {seq} has the type {type!r}, which changes weights and which this version does not know",
             "upgrade smidgen",
         )
-    return known(learner, decision, told, key)
+    return known(learner, decision, learner_input, key)
 
 
 def replay(
@@ -434,16 +424,16 @@ def replay(
     key: str | None = None,
     start: KeyStart | None = None,
 ) -> tuple[Learner, int]:
-    """Take events of the log, but for those that were taken back.
+    """Apply events of the log in order, without those that were undone.
 
     Parameters
     ----------
     learner, changes, undone
-        Who learns, from what, and what counts no more.
+        The learner, the events with their decisions, and the undone versions.
     key
-        Whose learner it is, of a keyed model.
+        Key of the learner, in a keyed model.
     start
-        Where a fresh learner of a key begins, and with what.
+        Position and content of the start of a fresh learner of a key.
 
     Returns
     -------
@@ -451,7 +441,7 @@ def replay(
     """
     seq, size, kept = 0, 0, KeptNames(undone)
     together: list[tuple[Event, Event]] = []
-    for event, made in changes:
+    for event, decision_event in changes:
         if start is not None and event.seq >= start.seq:  # the settings of that time are in force
             start_learner(learner, start.start)
             start = None
@@ -460,40 +450,43 @@ def replay(
         if event.made is not None and not counts and kept.has(event.type, event.made) and takes_records(learner):
             learner = _apply_all_feedback(learner, together, key)
             together, size = [], 0
-            keep_names(learner, read_event(learner, event, made))
+            keep_names(learner, read_event(learner, event, decision_event))
         if not counts or event.type == ERASED:
             continue
-        if made is not None and event.type in HEARD and start is None:
-            together.append((event, made))
-            size += len(made.body or b"")
+        if decision_event is not None and event.type in ANSWERED and start is None:
+            together.append((event, decision_event))
+            size += len(decision_event.body or b"")
             if len(together) < TOGETHER and size < MOST:
                 continue
         learner = _apply_all_feedback(learner, together, key)
         together, size = [], 0
-        if made is None or event.type not in HEARD or start is not None:
-            learner = _apply_stored(learner, event, made, key)
+        if decision_event is None or event.type not in ANSWERED or start is not None:
+            learner = _apply_stored(learner, event, decision_event, key)
     learner = _apply_all_feedback(learner, together, key)
     if start is not None:
         start_learner(learner, start.start)
     return learner, seq
 
 
-def _apply_stored(learner: Learner, event: Event, made: Event | None, key: str | None) -> Learner:
-    """The learner after an event."""
-    decision, told = as_learner_input(learner, read_event(learner, event, made))
-    return apply_event(learner, event.type, event.seq, decision, told, key)
+def _apply_stored(learner: Learner, event: Event, decision_event: Event | None, key: str | None) -> Learner:
+    """Read and apply one event."""
+    decision, learner_input = as_learner_input(learner, read_event(learner, event, decision_event))
+    return apply_event(learner, event.type, event.seq, decision, learner_input, key)
 
 
 def _apply_all_feedback(learner: Learner, answers: Sequence[tuple[Event, Event]], key: str | None) -> Learner:
-    """The learner after answers, each with its decision: read together, and learnt in their order."""
+    """Read answers with their decisions in one batch, and apply them in order."""
     try:
         read = codec.read_answers(learner, answers) if len(answers) >= FEWEST else []
     except InvalidRecord:  # the verbs learn up to the one that is at fault
         read = []
-    pairs = [as_learner_input(learner, LearningEvent("feedback", made, told, body.places)) for made, body, told in read]
-    if not pairs or any(isinstance(told, TrainingSignal) for _, told in pairs):
-        for event, made in answers:
-            learner = _apply_stored(learner, event, made, key)
+    pairs = [
+        as_learner_input(learner, LearningEvent("feedback", decision_event, learner_input, body.places))
+        for decision_event, body, learner_input in read
+    ]
+    if not pairs or any(isinstance(learner_input, TrainingSignal) for _, learner_input in pairs):
+        for event, decision_event in answers:
+            learner = _apply_stored(learner, event, decision_event, key)
         return learner
     learner.learn_many(*zip(*pairs, strict=True))
     return learner

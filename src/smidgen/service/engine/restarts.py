@@ -1,4 +1,4 @@
-"""Fresh starts of learners: when rewards fell, by version of the model.
+"""Fresh starts of learners: when rewards changed, by version of the model.
 
 Which there were is part of a learner's state, so that rollback and retraction take them back. The state numbers the
 decision whose answer was the last before each; the log says which version that answer made, and when.
@@ -40,7 +40,7 @@ class ModelRestart(NamedTuple):
 
 
 def detects_change(model: ServedModel) -> bool:
-    """Whether the learner of a model starts again when the world changes."""
+    """True if the learner of a model detects changes and starts again."""
     return hasattr(learners.get(model.blueprint.kind), "restarts")
 
 
@@ -72,16 +72,16 @@ def read_restarts(
 
 def _placed(reading: StoreReader, model: ServedModel, key: str | None, number: int, reason: str) -> ModelRestart | None:
     """Look up which version the answer to a decision made; None if it is not in this log, or erased."""
-    counts, base = reading.counts(model.shard), reading.checkpoint(model.shard)
-    low, high = max(model.since, 0 if base is None else base.seq), 0 if counts is None else counts.seq
+    counts, checkpoint = reading.counts(model.shard), reading.checkpoint(model.shard)
+    low, high = max(model.since, 0 if checkpoint is None else checkpoint.seq), 0 if counts is None else counts.seq
     if number < 1 or reading.last_number(model.shard, key, low) >= number:
         return None
     while high - low > 1:  # numbers rise with events: the first event with this number is its decision
         middle = (low + high) // 2
         low, high = (low, middle) if reading.last_number(model.shard, key, middle) >= number else (middle, high)
-    made = reading.event(model.shard, high)
-    row = reading.decision(made.decision) if made is not None and made.decision is not None else None
+    last_event = reading.event(model.shard, high)
+    row = reading.decision(last_event.decision) if last_event is not None and last_event.decision is not None else None
     if row is None or row.seq != high or row.version is None or row.feedback_seq is None:
         return None
-    heard = reading.event(model.shard, row.feedback_seq)
-    return None if heard is None else ModelRestart(row.version, heard.at, reason)
+    feedback = reading.event(model.shard, row.feedback_seq)
+    return None if feedback is None else ModelRestart(row.version, feedback.at, reason)

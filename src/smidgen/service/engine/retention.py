@@ -2,9 +2,9 @@
 
 Retention: old events are folded into a base state, which is data from then on, and erased.
 
-What a base holds is what the log led to, all that was taken back left out. Decisions that later events are about, or
-that are still open, are carried: they stay where they are. Folding is done aside, over what is committed; the command
-that puts a base in force only adds what came meanwhile.
+A checkpoint holds the state that the log led to, without everything that was undone. Decisions that later events are
+about, or that are still open, are carried: they stay where they are. Folding runs in the background, over committed
+events; the command that puts a checkpoint in force only adds the events since.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def plan_checkpoint(reading: StoreReader, model: ServedModel, before: float, now
     first, last = old.seq if old is not None else 0, counts.seq if counts is not None else 0
     passed = _read_folded_events(reading, shard, first, last_before(reading, shard, first, last, before))
     seq = passed.last
-    made = reading.event(shard, seq) if seq > first and passed.anything else None
-    if made is None:
+    last_event = reading.event(shard, seq) if seq > first and passed.anything else None
+    if last_event is None:
         return None
     version = reading.version_at(shard, seq)
     reaching = [each.by for each in read_undo_events(reading, shard) if each.first <= version < each.by]
@@ -96,14 +96,14 @@ def plan_checkpoint(reading: StoreReader, model: ServedModel, before: float, now
         Spending.read(reading, shard, columns_of(model), passed.last) if budgets and model.leader is None else None
     )
     body = _settings(reading, shard, old, passed, spending)
-    base = Checkpoint(seq, version, made.chain, now, decisions, late, max([version, *reaching]), body)
+    checkpoint = Checkpoint(seq, version, last_event.chain, now, decisions, late, max([version, *reaching]), body)
     keys: tuple[str | None, ...] = (None,)
     if model.keyed:
         known = {key for (key,) in reading.query("keys", shard, prefix="", limit=1 << 31)}
         keys = tuple(sorted(known & passed.keys if not passed.amendments else known))
         keys = (*keys, None) if model.origin.grouped else keys  # what they share
     carried = tuple(carried_over(reading, shard, reading.decisions_to_carry(shard, seq, now, seq)))
-    return Plan(base, carried, keys, last, rewritten)
+    return Plan(checkpoint, carried, keys, last, rewritten)
 
 
 def carried_over(reading: StoreReader, shard: int, seqs: list[int]) -> Iterator[CarriedDecision]:
@@ -129,14 +129,14 @@ def checkpoint_states(
     progress
         Told how far it is.
     """
-    gone, seq = read_undone(reading, model.shard), plan.base.seq
+    undone, seq = read_undone(reading, model.shard), plan.base.seq
     for count, key in enumerate(plan.keys):
         if progress.stopped:
             raise Busy("the service is stopping", "try again in a moment")
         if model.keyed and key is None:
-            content, number = recovery.shared_state_at(reading, model, gone, seq).to_bytes(), 0
+            content, number = recovery.shared_state_at(reading, model, undone, seq).to_bytes(), 0
         else:
-            learner = _fold_to(reading, model, key, gone, seq, Progress(progress.what) if model.keyed else progress)
+            learner = _fold_to(reading, model, key, undone, seq, Progress(progress.what) if model.keyed else progress)
             number = reading.last_number(model.shard, key, seq)
             learner.reserve(number)
             content = learner.to_bytes()
@@ -146,15 +146,15 @@ def checkpoint_states(
 
 
 def _fold_to(
-    reading: StoreReader, model: ServedModel, key: str | None, gone: UndoneVersions, seq: int, progress: Progress
+    reading: StoreReader, model: ServedModel, key: str | None, undone: UndoneVersions, seq: int, progress: Progress
 ) -> Learner:
     """A learner as it is after an event, all that was taken back until now left out."""
-    found, start = latest_usable_snapshot(reading, model, key, gone, seq), None
+    found, start = latest_usable_snapshot(reading, model, key, undone, seq), None
     learner, first, fresh = (*found, False) if found is not None else initial_learner(reading, model, key)
     if fresh and key is not None and model.origin.shared_start is not None:
-        start = find_key_start(reading.events_of_key(model.shard, key), gone.restarts_key)
+        start = find_key_start(reading.events_of_key(model.shard, key), undone.restarts_key)
     changes = progress.watch(reading.changes(model.shard, first, key), first, seq)
-    return replay(learner, changes, gone, key, start)[0]
+    return replay(learner, changes, undone, key, start)[0]
 
 
 def last_before(reading: StoreReader, shard: int, first: int, last: int, before: float) -> int:
@@ -162,7 +162,7 @@ def last_before(reading: StoreReader, shard: int, first: int, last: int, before:
     low, high = first, last + 1  # up to low all are older, from high on none
     while high - low > 1:
         middle = (low + high) // 2
-        told = next(
+        found = next(
             (
                 event
                 for event in reading.events(shard, middle - 1, 64)
@@ -170,9 +170,9 @@ def last_before(reading: StoreReader, shard: int, first: int, last: int, before:
             ),
             None,
         )
-        if told is not None and told.seq < high and told.at < before:
-            low = told.seq
-        elif told is None and middle + 63 < last:
+        if found is not None and found.seq < high and found.at < before:
+            low = found.seq
+        elif found is None and middle + 63 < last:
             low = middle + 63  # a long row of erased events: as good as old
         else:
             high = middle
@@ -191,8 +191,8 @@ def _read_folded_events(reading: StoreReader, shard: int, first: int, last: int)
             if event.key is not None:
                 found.keys.add(event.key)
             if event.type == "amended":
-                told = codec.read_fields(event.body, event.seq).get("learn")
-                found.amendments += [told] if isinstance(told, bytes) else []
+                amendment = codec.read_fields(event.body, event.seq).get("learn")
+                found.amendments += [amendment] if isinstance(amendment, bytes) else []
             found.anything = found.anything or event.type != RETAINED
         after = chunk[-1].seq
     return found
@@ -202,23 +202,23 @@ def _settings(
     reading: StoreReader, shard: int, old: Checkpoint | None, passed: _FoldedEvents, spending: Spending | None
 ) -> bytes:
     """Read the settings of the first event, and the amendments since."""
-    told: dict[str, Any]
+    settings: dict[str, Any]
     if old is not None:
-        told = read_checkpoint(old)
+        settings = read_checkpoint(old)
     else:
         created = reading.event(shard, 1)
         if created is None or created.type != "created":
             raise InvalidRecord(
                 "the first event of the log does not hold the model's settings", "restore it from a backup"
             )
-        told = codec.read_fields(created.body, 1)
+        settings = codec.read_fields(created.body, 1)
     return msgspec.msgpack.encode(
         {
-            "format": told.get("format"),
-            "model": told.get("model"),
-            "resolved": told.get("resolved"),
-            "amendments": [*told.get("amendments", []), *passed.amendments],
-            "hashed": list(dict.fromkeys([*told.get("hashed", []), *passed.names])),
+            "format": settings.get("format"),
+            "model": settings.get("model"),
+            "resolved": settings.get("resolved"),
+            "amendments": [*settings.get("amendments", []), *passed.amendments],
+            "hashed": list(dict.fromkeys([*settings.get("hashed", []), *passed.names])),
             "budget": spending.to_bytes() if spending is not None else None,
         }
     )
@@ -226,7 +226,7 @@ def _settings(
 
 # The commands of retention: states are staged, a base is put in force, what lies under it is erased bit by bit.
 
-#: How many learners are staged in one command, and about how many events are erased in one batch.
+#: Number of learners that are staged in one command, and about how many events are erased in one batch.
 STAGED, TIDIED = 64, 500
 
 
@@ -247,17 +247,17 @@ class RetentionHandler(CommandHandler):
     def handle(self, model: ServedModel, plan: Plan) -> RetainedReply:
         """Put a base in force whose states are staged."""
         self._models.acquire(model)
-        base = plan.base
+        checkpoint = plan.base
         _refuse_changed(model, plan)
         old = self._store.checkpoint(model.shard)
         carried = self._decisions_to_carry(model, plan)
-        self._store.write_checkpoint(model.shard, base, carried, self._clock())
+        self._store.write_checkpoint(model.shard, checkpoint, carried, self._clock())
         self._open_decisions.clear()
         model.rewritten += 1
         return RetainedReply(
-            base=base.seq,
-            base_version=base.version,
-            folded=base.seq - (old.seq if old is not None else 0),
+            base=checkpoint.seq,
+            base_version=checkpoint.version,
+            folded=checkpoint.seq - (old.seq if old is not None else 0),
             kept=len(carried),
             model_version=model.version,
         )
@@ -265,10 +265,10 @@ class RetentionHandler(CommandHandler):
     def unchanged_reply(self, model: ServedModel) -> RetainedReply:
         """There is nothing old enough."""
         self._models.acquire(model)
-        base = self._store.checkpoint(model.shard)
+        checkpoint = self._store.checkpoint(model.shard)
         return RetainedReply(
-            base=base.seq if base is not None else 0,
-            base_version=base.version if base is not None else 0,
+            base=checkpoint.seq if checkpoint is not None else 0,
+            base_version=checkpoint.version if checkpoint is not None else 0,
             folded=0,
             kept=len(self._store.carried_decisions(model.shard)),
             model_version=model.version,

@@ -100,20 +100,20 @@ class RollbackHandler(CommandHandler):
                 f'version does not work with the {len(model.parts)} shards of "{name}": each numbers its own versions',
                 'send a time, e.g. {"time": "2026-11-17T12:00:00Z"}',
             )
-        made: list[ShardUndone] = []
+        done: list[ShardUndone] = []
         for part in model.parts:
             to = version if version is not None else version_at_time(self._store, part, then or 0.0)
-            made.append(ShardUndone(to=to, model_version=self._roll_back(part, to, ready)))
-        if len(made) > 1:
-            return UndoneReply(model_version=model.versions, shards=made)
-        return UndoneReply(model_version=model.version, to=UNSET if then is None else made[0].to)
+            done.append(ShardUndone(to=to, model_version=self._roll_back(part, to, ready)))
+        if len(done) > 1:
+            return UndoneReply(model_version=model.versions, shards=done)
+        return UndoneReply(model_version=model.version, to=UNSET if then is None else done[0].to)
 
     def _roll_back(self, model: ServedModel, version: int, ready: RefoldedLearner | None) -> int:
         """Roll back a model with one shard, or one shard; returns the new version."""
-        if (base := self._store.checkpoint(model.shard)) is not None and version < base.floor:
+        if (checkpoint := self._store.checkpoint(model.shard)) is not None and version < checkpoint.floor:
             raise Retained(
                 f'version {version} is before the retention checkpoint of "{model.name}": its events are erased',
-                f"choose a version from {base.floor} to {model.version}, or a time after {stamp(base.at)}",
+                f"choose a version from {checkpoint.floor} to {model.version}, or a time after {stamp(checkpoint.at)}",
             )
         verdict = self._store.write_rollback(model.shard, version, self._clock())
         if verdict.status == "unknown":
@@ -135,9 +135,9 @@ class RollbackHandler(CommandHandler):
 
     def _refuse_promoted(self, model: ServedModel, row: DecisionRow) -> None:
         """Refuse to retract feedback that is part of a promoted state."""
-        gone = read_undone(self._store, model.shard)
+        undone = read_undone(self._store, model.shard)
         for era in model.past:
-            if era.by == "promoted" and (row.version or 0) < era.version and era.version not in gone:
+            if era.by == "promoted" and (row.version or 0) < era.version and era.version not in undone:
                 raise Conflict(
                     f'the feedback was learned before the promotion of "{era.source}" (version {era.version})',
                     f'roll "{model.name}" back to version {era.version - 1} first',
@@ -146,23 +146,27 @@ class RollbackHandler(CommandHandler):
     def _replace_learner(
         self, model: ServedModel, key: str | None, verdict: WriteResult, ready: RefoldedLearner | None
     ) -> None:
-        """Put a learner without what was undone in the place of the old one; learners of keys come when needed."""
+        """Replace the learner by one without the undone events; learners of keys are rebuilt when needed."""
         self._learners.evict(model, key)
         if ready is None or model.keyed or verdict.seq is None:
             return
-        gone = read_undone(self._store, model.shard)
-        learner, _ = replay(ready.learner, self._store.changes(model.shard, ready.seq), gone)
+        undone = read_undone(self._store, model.shard)
+        learner, _ = replay(ready.learner, self._store.changes(model.shard, ready.seq), undone)
         self._learners.put(model, learner, verdict.seq)
         model.saved = -_NEXT  # a snapshot is due: those before the event may hold what is undone
 
 
 def version_at_time(reading: StoreReader, model: ServedModel, then: float) -> int:
     """The version that was in force at a moment, in seconds since 1970: that of the last event until then."""
-    base = reading.checkpoint(model.shard)
-    first = base.seq if base is not None else 0
+    checkpoint = reading.checkpoint(model.shard)
+    first = checkpoint.seq if checkpoint is not None else 0
     seq = last_before(reading, model.shard, first, model.seq, math.nextafter(then, math.inf))
     if seq == first:
-        since = f"its log begins at {stamp(base.at)}" if base is not None else f"it was made {stamp(model.created_at)}"
+        since = (
+            f"its log begins at {stamp(checkpoint.at)}"
+            if checkpoint is not None
+            else f"it was made {stamp(model.created_at)}"
+        )
         raise Impossible(f'the state of "{model.name}" at {stamp(then)} is not known: {since}', "choose a later time")
     return reading.version_at(model.shard, seq)
 
@@ -201,11 +205,11 @@ def refold(
     if model.keyed:
         return None
     (type, version), rewritten = take_back, model.rewritten
-    gone = UndoneVersions([*read_undo_events(reading, model.shard), UndoEvent(type, _NEXT, version, keeps=True)])
-    found = latest_usable_snapshot(reading, model, None, gone)
+    undone = UndoneVersions([*read_undo_events(reading, model.shard), UndoEvent(type, _NEXT, version, keeps=True)])
+    found = latest_usable_snapshot(reading, model, None, undone)
     learner, seq = found if found is not None else initial_learner(reading, model, None)[:2]
     changes = reading.changes(model.shard, seq)
     if progress is not None:
         changes = progress.watch(changes, seq, model.seq)
-    learner, last = replay(learner, changes, gone)
+    learner, last = replay(learner, changes, undone)
     return RefoldedLearner(learner, max(seq, last), version, rewritten)

@@ -2,8 +2,8 @@
 
 What the keys of a shard have in common: the names of its features, and what a newcomer begins with.
 
-Both are a fold over what all keys have learnt, in the order of the log, beside the folds of the keys. A key needs
-neither to be folded: its events say what it began with, and where its names have their columns.
+Both are a fold over what all keys have learned, in the order of the log, next to the folds of the keys. A key can be
+folded without them: its events record its initial state, and the columns of its names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from smidgen.errors import CorruptFile, SmidgenError
 from smidgen.features import Encoded, Vectorizer
 from smidgen.features.state import Carried, Places
 from smidgen.learners import Learner, saving
-from smidgen.learners.pipeline import RecordAdapter, add_classes, amended, as_context, with_costs
+from smidgen.learners.pipeline import add_classes, amended
+from smidgen.learners.record_adapter import RecordAdapter, as_context, with_costs
 from smidgen.service.engine.blueprint import Blueprint, new_labels_of
 from smidgen.service.engine.replay import (
     NOWHERE,
@@ -39,7 +40,7 @@ from smidgen.service.log import codec
 from smidgen.service.log.events import ERASED, REWINDS, Event
 from smidgen.service.loops.evaluator import TrainingSignal
 
-# The mean of what the keys of a shard have learnt, in whole numbers: whoever leaves, leaves nothing behind.
+# The mean of what the keys of a shard have learned, in whole numbers: a key that is deleted leaves no trace.
 
 #: A weight counts in steps of one sixteen-millionth, up to this size; so a sum of four million keys is exact.
 STEP, LARGEST = 2.0**-24, 65_536.0
@@ -74,7 +75,7 @@ class ExactMean:
         self.keys = keys
 
     def replace(self, before: Mapping[str, NDArray[Any]] | None, after: Mapping[str, NDArray[Any]] | None) -> None:
-        """Let a key count as it is now in the place of what it was; None where it had, or has, learnt nothing."""
+        """Replace the contribution of a key by the present one; None if it had, or has, learned nothing."""
         for start, sign in ((before, -1), (after, 1)):
             if start is not None:
                 self.keys += sign
@@ -130,7 +131,7 @@ class SharedKeyState:
     table
         The names of columns and the statistics of numbers; None if the model takes no records.
     pooled
-        A learner that is taught what all keys are told; None if newcomers need none.
+        A learner that is taught the feedback of all keys; None if new keys need none.
     mean
         The mean of the keys' weights; None if newcomers need none.
     """
@@ -153,8 +154,8 @@ class SharedKeyState:
         if self.table is None or self._front is None:
             return learner.decide(context), ()
         encoded = self._front.encode(self.table, context, deciding=True)
-        made = learner.decide(with_costs(as_context(encoded, self.table.planned(encoded)[1]), context))
-        return structs.replace(made, context=encoded), self.table.carried(encoded, known)
+        state = learner.decide(with_costs(as_context(encoded, self.table.planned(encoded)[1]), context))
+        return structs.replace(state, context=encoded), self.table.carried(encoded, known)
 
     def start(self, learner: Learner) -> bytes | None:
         """Start of a new key, as its log records it; None if it starts from nothing."""
@@ -197,17 +198,19 @@ class SharedKeyState:
 
     def apply(self, change: LearningEvent) -> None:
         """Take what a key has learnt."""
-        told = change.learner_input
+        learner_input = change.learner_input
         if change.type not in TELLING:
             return
         for table, context, places, names in self._records(change):
             table.absorb_at(context, places, names)
-        if change.type == "taught" and not isinstance(told, TrainingSignal):
-            for (context, answer), places in zip(told, change.places or [None] * len(told), strict=True):
+        if change.type == "taught" and not isinstance(learner_input, TrainingSignal):
+            for (context, answer), places in zip(
+                learner_input, change.places or [None] * len(learner_input), strict=True
+            ):
                 self._teach(context, answer, places)
-        elif isinstance(told, TrainingSignal) and told.is_standalone:
-            if told.answer is not None:
-                self._teach(told.context, told.answer, change.places)
+        elif isinstance(learner_input, TrainingSignal) and learner_input.is_standalone:
+            if learner_input.answer is not None:
+                self._teach(learner_input.context, learner_input.answer, change.places)
         elif change.decision is not None:
             self._learn(change)
 
@@ -230,20 +233,20 @@ class SharedKeyState:
 
     def names_at(self, places: Container[int]) -> SharedKeyState:
         """Another one that knows the names at these places, and nothing else."""
-        made = SharedKeyState(self._blueprint)
-        if self.table is not None and made.table is not None:
-            made.table.adopt([each for each in self.table.known() if each[0] in places])
-            made.table.reserve(self.table.extent)
-        return made
+        state = SharedKeyState(self._blueprint)
+        if self.table is not None and state.table is not None:
+            state.table.adopt([each for each in self.table.known() if each[0] in places])
+            state.table.reserve(self.table.extent)
+        return state
 
     def replace_start(self, before: Mapping[str, NDArray[Any]] | None, learner: Learner) -> None:
         """Take in that a key's learner changed; ``before`` is its start as it was, None if it had learnt nothing."""
         if self.mean is not None:
             self.mean.replace(before, learner.start() if learner.rounds else None)
 
-    def amend(self, told: Mapping[str, Any]) -> None:
+    def amend(self, amendment: Mapping[str, Any]) -> None:
         """Go on under other settings."""
-        settings = dict(told["settings"])
+        settings = dict(amendment["settings"])
         text = settings.pop("text", None)
         if text is not None and self.table is not None:
             state, settings_of = self.table.state(), self.table.to_record()
@@ -251,8 +254,8 @@ class SharedKeyState:
             self.table.restore(state)
         if self.pooled is not None and settings:
             self.pooled = amended(self.pooled, **settings)
-        if self.pooled is not None and told["labels"] is not None:
-            add_classes(self.pooled, *new_labels_of(told))
+        if self.pooled is not None and amendment["labels"] is not None:
+            add_classes(self.pooled, *new_labels_of(amendment))
 
     def _records(self, change: LearningEvent) -> Iterator[tuple[Vectorizer, Encoded, Places, Carried]]:
         """Records of an event for the shared table: vectorizer, encoded record, places of names, repeated names."""
@@ -264,15 +267,15 @@ class SharedKeyState:
         if self.pooled is None:
             return
         pooled = self.pooled
-        made, told = as_learner_input(pooled, change)
-        if made is None:
+        decision, learner_input = as_learner_input(pooled, change)
+        if decision is None:
             return
-        made = structs.replace(made, kind=pooled._kind, settings=pooled._settings, number=pooled.decisions + 1)
+        decision = structs.replace(decision, kind=pooled._kind, settings=pooled._settings, number=pooled.decisions + 1)
         with suppress(SmidgenError):  # what a key could learn and the pool cannot is left out, here and in every replay
-            if isinstance(told, TrainingSignal):
-                told.give(pooled, made)
+            if isinstance(learner_input, TrainingSignal):
+                learner_input.give(pooled, decision)
             else:
-                pooled.learn(made, told)
+                pooled.learn(decision, learner_input)
 
     def _teach(self, context: Any, answer: Any, places: Any) -> None:
         if self.pooled is not None:
@@ -303,43 +306,43 @@ class SharedKeyState:
         header, arrays = saving.decode_learner(content, source)
         if header.kind != KIND or header.state_version != STATE_VERSION:
             raise CorruptFile(f"{source} holds a {header.kind}, not the shared state of keys", _HINT)
-        made = cls(blueprint)
+        state = cls(blueprint)
         table = {name.removeprefix("table_"): array for name, array in arrays.items() if name.startswith("table_")}
-        if bool(table) != (made.table is not None) or ("pooled" in arrays) != (made.pooled is not None):
+        if bool(table) != (state.table is not None) or ("pooled" in arrays) != (state.pooled is not None):
             raise CorruptFile(f"{source} holds other shared state than the model", _HINT)
-        if made.table is not None:
-            if list(made.table.text) != header.notes["text"]:
-                made.amend({"settings": {"text": header.notes["text"]}, "labels": None})
-            made.table.check_state(table)
-            made.table.restore(table)
-        if made.pooled is not None:
-            made.pooled = Learner.from_bytes(arrays["pooled"].tobytes(), source)
-        if made.mean is not None:
+        if state.table is not None:
+            if list(state.table.text) != header.notes["text"]:
+                state.amend({"settings": {"text": header.notes["text"]}, "labels": None})
+            state.table.check_state(table)
+            state.table.restore(table)
+        if state.pooled is not None:
+            state.pooled = Learner.from_bytes(arrays["pooled"].tobytes(), source)
+        if state.mean is not None:
             sums = {name.removeprefix("mean_"): array for name, array in arrays.items() if name.startswith("mean_")}
-            made.mean = ExactMean(sums, int(header.notes["keys"]))
-        return made
+            state.mean = ExactMean(sums, int(header.notes["keys"]))
+        return state
 
 
 def fold(
     group: SharedKeyState,
     blueprint: Blueprint,
     changes: Iterable[tuple[Event, Event | None]],
-    gone: UndoneVersions,
+    undone: UndoneVersions,
     since: int = 0,
 ) -> SharedKeyState:
     """Take what all keys have learnt, but for what was taken back, and but for the mean of their weights.
 
     Parameters
     ----------
-    group, blueprint, changes, gone
+    group, blueprint, changes, undone
         What is known, of a model with which settings, what comes, and what counts no more.
     since
         From this event on these settings decide; what does not fit them before it, does not matter.
     """
     reader = blueprint.learner(None)
-    kept = KeptNames(gone)
-    for event, made in changes:
-        counts = event.made is None or event.made not in gone
+    kept = KeptNames(undone)
+    for event, decision_event in changes:
+        counts = event.made is None or event.made not in undone
         if not counts and not kept.has(event.type, event.made or 0):
             continue
         try:
@@ -354,7 +357,7 @@ def fold(
             elif event.type == ERASED and event.salt is not None:
                 group.reserve(codec.read_fields(event.body, event.seq).get("places"))
             elif event.type not in (ERASED, *REWINDS):
-                (group.apply if counts else group.keep_names)(read_event(reader, event, made))
+                (group.apply if counts else group.keep_names)(read_event(reader, event, decision_event))
         except SmidgenError:
             if event.seq > since:
                 raise

@@ -20,8 +20,9 @@ from smidgen.errors import SmidgenError
 from smidgen.features import Encoded, Rows
 from smidgen.learners import Learner, saving
 from smidgen.learners.choose.base import RewardLearner
-from smidgen.learners.pacing import Mask, Pacer, Quote
-from smidgen.learners.pipeline import known_rows, unwrap
+from smidgen.learners.pacing import Pacer, QuotingPacer
+from smidgen.learners.pipeline import unwrap
+from smidgen.learners.record_adapter import known_rows
 from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Impossible, json_text
@@ -35,9 +36,9 @@ from smidgen.structures import Choice
 DAY_S, PART_S = 86_400.0, 900.0
 #: A limit per day is divided by the decisions of the last day, this many at least, and on the first day by more.
 FEWEST, FIRST_DAY = 100, 1000
-#: How many decisions that wait to be shown, or whose costs were reported, are remembered.
+#: Number of decisions that are remembered while they wait to be shown, or whose costs were reported.
 REMEMBERED = 10_000
-#: How many decisions are kept at hand.
+#: Number of decisions that are cached.
 LATEST = 500
 #: The form of saved spending.
 FORM = 1
@@ -107,9 +108,9 @@ class Spending:
             if costs:
                 self._report(event.decision or "", costs, reading, shard)
 
-    def _amend(self, told: Mapping[str, Any], kind: str) -> None:
-        given = told.get("model" if kind == "created" else "changes")
-        if kind == "created" and isinstance(terms := (told.get("resolved") or {}).get("terms"), dict):
+    def _amend(self, event: Mapping[str, Any], kind: str) -> None:
+        given = event.get("model" if kind == "created" else "changes")
+        if kind == "created" and isinstance(terms := (event.get("resolved") or {}).get("terms"), dict):
             given = terms  # of a copy: as they were amended
         if not isinstance(given, dict) or (kind == "amended" and "budget" not in given):
             return
@@ -164,17 +165,17 @@ class Spending:
         _remember(self._reported, id, None)
         self.pacer.pay_rest({name: cost - paid.get(name, 0.0) for name, cost in costs.items()})
         if spent is None and paid:
-            self.pacer.learn(_rows(decision.context, self.dim), int(decision.action), costs)
+            self.pacer.learn_action(_rows(decision.context, self.dim), decision, costs)
 
     def note(self, id: str, decision: Decision, spent: dict[str, float] | None = None) -> None:
-        """Keep a decision at hand, as its event has it; ``spent`` is what another one cost that was shown instead."""
+        """Cache a decision as its event has it; ``spent`` is what another one cost that was shown instead."""
         _remember(self._latest, id, (decision, spent), LATEST)
 
     # As bytes, for a checkpoint of retention
 
     def to_bytes(self) -> bytes:
         """All that is remembered."""
-        told = {
+        fields = {
             "limits": msgspec.to_builtins(self.limits),
             "pacer": self.pacer.to_bytes(),
             "now": self.pacer.limits,
@@ -184,58 +185,39 @@ class Spending:
             "reported": list(self._reported),
             "promoted": self._promoted,
         }
-        return msgspec.msgpack.encode([FORM, self.dim, told])
+        return msgspec.msgpack.encode([FORM, self.dim, fields])
 
     @classmethod
     def read(cls, reading: StoreReader, shard: int, dim: int, last: int | None = None) -> Spending:
         """Fold a log from its beginning, or from its checkpoint."""
-        made, base = cls(dim), reading.checkpoint(shard)
-        if base is not None:
-            told = codec.read_fields(base.body, base.seq)
-            if isinstance(content := told.get("budget"), bytes):
-                made._restore(content)
+        spending, checkpoint = cls(dim), reading.checkpoint(shard)
+        if checkpoint is not None:
+            settings = codec.read_fields(checkpoint.body, checkpoint.seq)
+            if isinstance(content := settings.get("budget"), bytes):
+                spending._restore(content)
             else:
-                made._amend(told, "created")
-            made.seq = base.seq
-        made.follow(reading, shard, last)
-        return made
+                spending._amend(settings, "created")
+            spending.seq = checkpoint.seq
+        spending.follow(reading, shard, last)
+        return spending
 
     def _restore(self, content: bytes) -> None:
-        form, dim, told = msgspec.msgpack.decode(content)
-        self.limits = msgspec.convert(told["limits"], Limits)
-        self.pacer = Pacer(told["now"], self.dim)
+        form, dim, fields = msgspec.msgpack.decode(content)
+        self.limits = msgspec.convert(fields["limits"], Limits)
+        self.pacer = Pacer(fields["now"], self.dim)
         if form == FORM and dim == self.dim:
-            self.pacer.restore(told["pacer"])
-        self._first, self._promoted = told["first"], told["promoted"]
-        self._parts = OrderedDict((part, count) for part, count in told["parts"])
-        self._ahead = OrderedDict((id, costs) for id, costs in told["ahead"])
-        self._reported = OrderedDict.fromkeys(told["reported"])
-
-
-class QuoteOnly:
-    """The prices of a budget for a learner that decides; who pays is up to the log."""
-
-    def __init__(self, pacer: Pacer) -> None:
-        self._pacer = pacer
-
-    @property
-    def prices(self) -> dict[str, float]:
-        """The price of each currency."""
-        return self._pacer.prices
-
-    def quote(self, rows: Rows, mask: Mask, known: Any) -> Quote:
-        """Costs, prices and shares of the floor."""
-        return self._pacer.quote(rows, mask, known)
-
-    def pay(self, costs: Mapping[str, float]) -> None:
-        """Pay nothing."""
+            self.pacer.restore(fields["pacer"])
+        self._first, self._promoted = fields["first"], fields["promoted"]
+        self._parts = OrderedDict((part, count) for part, count in fields["parts"])
+        self._ahead = OrderedDict((id, costs) for id, costs in fields["ahead"])
+        self._reported = OrderedDict.fromkeys(fields["reported"])
 
 
 def attach_prices(learner: Learner, pacer: Pacer | None) -> None:
-    """Let a learner decide with the prices of a budget, or without."""
-    inner: Any = unwrap(learner)
+    """Let a learner decide with the prices of a budget, which the log pays, or without prices."""
+    inner = unwrap(learner)
     if isinstance(inner, RewardLearner):
-        inner._pacer = None if pacer is None else QuoteOnly(pacer)  # type: ignore[assignment]  # all that it asks for
+        inner._pacer = None if pacer is None else QuotingPacer(pacer)
 
 
 def reads_budgets(model: ServedModel) -> bool:
@@ -272,9 +254,9 @@ def spending_of(model: ServedModel, reading: StoreReader, known: Spending | None
     current = known is not None and known.dim == dim and known.rewritten == rewritten
     if known is not None and current and known.follow(reading, model.shard):
         return known
-    made = Spending.read(reading, model.shard, dim)
-    made.rewritten, made.forgotten = rewritten, reading.last_forgetting(model.shard)
-    return made
+    spending = Spending.read(reading, model.shard, dim)
+    spending.rewritten, spending.forgotten = rewritten, reading.last_forgetting(model.shard)
+    return spending
 
 
 _lock = threading.Lock()
@@ -316,7 +298,7 @@ def columns_of(model: ServedModel) -> int:
 
 
 def read_record(record: bytes) -> Decision | None:
-    """A decision as its event holds it, whose ever it is; None if it cannot be read."""
+    """A decision as its event holds it, of any learner; None if it cannot be read."""
     try:
         return saving.read_compact(record, "", "")
     except (SmidgenError, *UNREADABLE):
@@ -336,9 +318,11 @@ def reported_costs(event: Event) -> dict[str, float] | None:
 
 
 def _rows(context: Any, dim: int) -> Rows | None:
-    rows = known_rows(context) if isinstance(context, Encoded) and context.candidates else None
+    rows: Rows | None = None
     if isinstance(context, Choice):
-        rows = context.rows  # type: ignore[assignment]  # of numbers
+        rows = context.rows
+    elif isinstance(context, Encoded) and context.candidates:
+        rows = known_rows(context)
     return rows if rows is not None and (not dim or rows.shape[1] <= dim) else None
 
 

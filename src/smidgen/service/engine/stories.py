@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from smidgen.service.engine.log_reader import EventLog
+import numpy as np
+
+from smidgen.service.engine.log_reader import DecisionEvent, EventLog
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.question import asked_as_sent, best_answers, greedy_answer
 from smidgen.service.engine.replay import UndoneVersions, read_undone, restored_version
@@ -12,7 +15,8 @@ from smidgen.service.engine.reports import read_reports
 from smidgen.service.engine.restarts import InMemory, read_restarts
 from smidgen.service.errors import Conflict, Erased, UnknownDecision
 from smidgen.service.log.events import Event, stamp
-from smidgen.service.schemas import BestAnswer, FreshStart, ReportReply, Story
+from smidgen.service.loops.evaluator import TrainingSignal
+from smidgen.service.schemas import BestAnswer, FreshStart, ReportReply, SlotStory, Story, Teams
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import DecisionRow
 
@@ -36,7 +40,7 @@ def story_of(
     name
         The decision's id.
     allowed
-        The only model that may be told of, or None.
+        The only model that the caller may see, or None.
     now
         Seconds since 1970.
     in_memory
@@ -45,16 +49,16 @@ def story_of(
     with log.reading.snapshot():
         row, model = find_decision(log, models, name, allowed)
         event = log.decision(model, row.seq)
-        heard = row.feedback_seq is not None and row.beside is None
-        answer = log.feedback(model, row.feedback_seq or 0) if heard else None
-        gone = read_undone(log.reading, row.shard)
-        back = retractions(log.reading, row.shard, gone).get(row.id)
-        rolled_back = row.version is not None and row.version in gone
+        is_answered = row.feedback_seq is not None and row.beside is None
+        answer = log.feedback(model, row.feedback_seq or 0) if is_answered else None
+        undone = read_undone(log.reading, row.shard)
+        back = retractions(log.reading, row.shard, undone).get(row.id)
+        rolled_back = row.version is not None and row.version in undone
         again = restored_version(log.reading, row.shard, row.id) if row.version is None else None
         restarts = read_restarts(log.reading, model, event.key, in_memory(model, event.key))
     before = event.reply.get("model_version", 0)
-    loop, made = model.blueprint_at(row.seq).loop, event.decision
-    best = best_answers(made, loop.answers_of(event.ids))
+    loop, decision = model.blueprint_at(row.seq).loop, event.decision
+    best = best_answers(decision, loop.answers_of(event.ids))
     keep = model.blueprint.body.keep_asked is not False
     why_not = None
     if rolled_back:
@@ -70,13 +74,15 @@ def story_of(
             else ("nobody answered, and the learner refused what silence is worth")
         )
         why_not = f"{what}: {answer.problem}"
+    elif answer is not None and event.teams is not None and isinstance(answer.learn, TrainingSignal):
+        why_not = "interleaved: the learner learns only from lists that it drew itself; the comparison counts it"
     elif row.status is None:
         over = now > row.expires_at
         why_not = "no feedback came within the window" if over else "no feedback has come yet"
         if again is not None:
             why_not = f"its feedback was retracted, and a rollback undid that: it counts again, as of version {again}"
         elif row.beside is not None:
-            why_not = f"it was made beside decision {row.beside}, which was shown in its place"
+            why_not = f"it was made next to decision {row.beside}, which was shown instead"
         elif row.reported:
             why_not = "its reports are recorded: their combined reward is learned when the window ends"
         elif back is not None:
@@ -98,12 +104,13 @@ def story_of(
         retracted_at=stamp(back.at) if back is not None else None,
         request_id=(event.shared or {}).get("request"),
         holdout=bool(row.holdout),
+        teams=_teams(event),
         reports=[ReportReply(at=stamp(each.at), feedback=each.feedback) for each in read_reports(row.reports)],
-        asked=asked_as_sent(made, event.shared) if keep else None,
-        greedy=greedy_answer(loop, made, event.ids),
+        asked=asked_as_sent(decision, event.shared, loop.asks) if keep else None,
+        greedy=greedy_answer(loop, decision, event.ids),
         top=None if best is None else [BestAnswer(id=id, score=score, probability=p) for id, score, p in best],
         price=event.reply.get("price"),
-        slots=event.reply.get("choices"),
+        slots=_slots(event.reply.get("choices"), {} if answer is None else answer.feedback),
         restarts=None
         if restarts is None
         else [
@@ -114,12 +121,31 @@ def story_of(
     )
 
 
-def retractions(reading: StoreReader, shard: int, gone: UndoneVersions) -> dict[str, Event]:
+def _slots(choices: Any, feedback: Mapping[str, Any]) -> list[SlotStory] | None:
+    """The choices of the slots, with the rewards that came of them."""
+    if choices is None:
+        return None
+    known = feedback.get("rewards") or dict.fromkeys([each["slot"] for each in choices], feedback.get("reward"))
+    return [SlotStory(**each, reward=known.get(each["slot"])) for each in choices]
+
+
+def _teams(event: DecisionEvent) -> Teams | None:
+    """Return whose the candidates of a page of two rankings are, in the order of the page; None of other decisions."""
+    if event.teams is None:
+        return None
+    rivals = np.unpackbits(np.frombuffer(event.teams, np.uint8)).tolist()  # their bits come first
+    found = Teams(champion=[], challenger=[])
+    for place in event.decision.action.tolist():
+        (found.challenger if rivals[place] else found.champion).append(event.ids[place])
+    return found
+
+
+def retractions(reading: StoreReader, shard: int, undone: UndoneVersions) -> dict[str, Event]:
     """By decision, the latest event that took back what was learnt of it; not those that a rollback undid."""
     rewinds = (
         event for event in reading.undo_events(shard) if event.type == "retracted" and event.decision is not None
     )
-    return {event.decision or "": event for event in rewinds if event.made is None or event.made not in gone}
+    return {event.decision or "": event for event in rewinds if event.made is None or event.made not in undone}
 
 
 def find_decision(

@@ -71,10 +71,10 @@ class TeachHandler(CommandHandler):
             shared["hashed"] = model.hashed.new(name for example in body.examples for name in feature_names(example))
             model.hashed.add(shared["hashed"])
             self._learners.undo.push(model.hashed.drop, shared["hashed"])
-        told = {"id": body.id, "examples": len(lessons), "learn": serialization.encode(lessons), **shared}
+        fields = {"id": body.id, "examples": len(lessons), "learn": serialization.encode(lessons), **shared}
         call = (body.id, hashed) if body.id is not None else None
         seq = self._store.append(
-            model.shard, "taught", self._clock(), codec.encode(told), key=key, changes=True, call=call
+            model.shard, "taught", self._clock(), codec.encode(fields), key=key, changes=True, call=call
         )
         self._learners.after_change(model, key, held, seq)
         crash_point("taught")
@@ -116,7 +116,7 @@ def _to_reply(model: ServedModel, count: int) -> TaughtReply:
 
 
 def _key(model: ServedModel, body: ExamplesBody) -> str | None:
-    """Whose learner is taught: one key in a call."""
+    """Key of the learner that is taught: one per call."""
     keys = {example.key for example in body.examples if example.key is not None} | {body.key} - {None}
     if any(example.id is not None for example in body.examples):
         raise Impossible("an example has its own id", 'send one "id" for the whole call, next to "examples"')
@@ -163,19 +163,19 @@ def read_dsjson(content: bytes, id: str) -> Examples:
 def read_dsjson_line(text: bytes, place: str) -> Any:
     """The example of a line, None if it holds none; ``place`` is its name in refusals."""
     try:
-        told = msgspec.json.decode(text)
+        line = msgspec.json.decode(text)
     except UNREADABLE as error:
         raise Impossible(f"{place} is not valid JSON: {error}", "send one event per line") from error
-    if not isinstance(told, dict):
+    if not isinstance(line, dict):
         raise Impossible(f"{place} is not an object", "send one event per line")
-    refuse_deep(text, told, place)
-    if "_label_cost" not in told or told.get("_skipLearn") is True:
+    refuse_deep(text, line, place)
+    if "_label_cost" not in line or line.get("_skipLearn") is True:
         return None
-    about = told.get("c")
+    about = line.get("c")
     actions = about.get("_multi") if isinstance(about, dict) else None
     if not isinstance(about, dict) or not isinstance(actions, list) or not actions:
         raise Impossible(f"{place} has no c._multi", "send events with several actions (cb_adf)")
-    shown, cost = told.get("_label_Action"), told["_label_cost"]
+    shown, cost = line.get("_label_Action"), line["_label_cost"]
     if not isinstance(shown, int) or isinstance(shown, bool) or not 1 <= shown <= len(actions):
         raise Impossible(f"{place}: _label_Action is {json_text(shown)}", f"send a position from 1 to {len(actions)}")
     if not isinstance(cost, int | float) or isinstance(cost, bool):

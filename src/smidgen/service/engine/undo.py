@@ -50,7 +50,7 @@ class UndoStack:
 
 # How far a long piece of work is: what callers, commands and pages are shown meanwhile.
 
-#: After how many events somebody is told.
+#: Number of events between two reports of progress.
 STEP = 256
 
 
@@ -61,7 +61,7 @@ def _no_other_job() -> None:
 class Progress(Struct):
     """Progress of a background job on the past of a model. Decisions and feedback continue meanwhile.
 
-    ``of`` is 0 as long as nobody knows; who sets ``stopped`` ends it. ``alone`` refuses if another may be at it too.
+    ``of`` is 0 while it is unknown; setting ``stopped`` ends the work. ``alone`` refuses if another job may run too.
     """
 
     what: Literal["rollback", "retract", "forget", "retain"]

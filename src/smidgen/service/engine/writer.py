@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from smidgen.service.engine.engine import SWEPT, Engine
-from smidgen.service.errors import Busy, StorageFailed, Taken
+from smidgen.service.errors import Busy, NeedsDatabase, Outdated, StorageFailed, Taken
 
 # What the writer is asked to do, and who waits for it.
 
@@ -37,10 +37,12 @@ class Job:
         Says whose learner is needed, if it and all else is in memory now, so that the commands may be quick.
     about
         The decisions that they are about, as far as that is known.
-    told
+    answers
         The answers so far.
     wanted, tries
         The shards that it could not have, and how often that was.
+    committed
+        How many of the answers are of earlier batches.
     """
 
     commands: Sequence[Callable[[], Any]]
@@ -51,6 +53,7 @@ class Job:
     answers: list[Any] = field(default_factory=list)
     wanted: set[int] = field(default_factory=set)
     tries: int = 0
+    committed: int = 0
 
     def answer(self) -> Completion:
         """Completion of the job, to be delivered after the commit."""
@@ -89,20 +92,22 @@ def complete(future: asyncio.Future[Any], answer: Any, refused: Exception | None
 # One writer, group commit: take everything that is queued, commit once, answer all.
 
 T = TypeVar("T")
-#: How many jobs may wait, beyond which callers are told to come back; and how many share a commit at most.
+#: Number of jobs that may wait, beyond which callers have to try again; and most jobs in one commit.
 LIMIT, LARGEST = 10_000, 512
-#: How often windows are looked after when nobody asks for anything.
+#: Seconds between two checks of windows when there are no requests.
 WATCH_S = 0.5
 #: Seconds without a commit after which a large file that may hold erased data is rewritten.
 QUIET_S = 2.0
-#: How long the writer pauses between two steps of erasing, if nobody asks for anything.
+#: Seconds between two steps of erasing if there are no requests.
 PAUSE_S = 0.01
 #: How often it is looked whether other workers made or changed models, or tokens; and after windows, among others.
 LOOK_S, SWEEP_S = 0.05, 0.25
 #: How often a command is retried because another worker writes to the same shards.
 TRIES = 200
-#: How many seconds of CPU a quick command takes at most.
+#: Maximum CPU seconds of a quick command.
 QUICK_S = 0.002
+#: Seconds from which a commit is slow, and seconds for which the event loop then leaves commits to the thread.
+SLOW_S, SLOW_FOR_S = 0.002, 1.0
 #: How long the event loop runs commands itself before it looks up again.
 TURN_S = 0.005
 _log = logging.getLogger("smidgen.service")
@@ -112,13 +117,15 @@ class Writer:
     """The only one who touches the engine.
 
     Commands run one after the other, and commits and snapshots in a thread of their own: however long one takes,
-    requests are read and answered on the event loop meanwhile. Nobody is answered before the commit of his command.
+    requests are read and answered on the event loop meanwhile. No caller gets a reply before the commit of its command.
 
     The engine is in one pair of hands at a time. Commands that are quick, as those before them of the same model were,
     are run by the event loop itself, a few milliseconds at most, and the thread is given the commit: two threads that
-    run Python by turns cost twice as much as one. All others are run by the thread too, and so are all commands on a
-    store that other workers write to: there one may have to wait, and what another worker is in the way of comes first
-    in the next batch.
+    run Python by turns cost twice as much as one. The commit of a single command runs on the event loop too, as long as
+    the disk is quick. All others are run by the thread too. Where other workers write to the store, the thread runs
+    all commands that need the database, and commits: it may have to wait. Commands whose shards another worker has
+    locked come first in the next batch. A batch that relied on memory, and turns out to be outdated at its commit, is
+    repeated with locks.
 
     Parameters
     ----------
@@ -146,6 +153,7 @@ class Writer:
         self._looked = self._swept = 0.0
         self._closing = False
         self._stale = False
+        self._slow_until = 0.0  # until when commits are the thread's, because one took long
         self._thread = threading.Thread(target=self._run_thread, name="smidgen engine")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watch: asyncio.TimerHandle | None = None
@@ -195,7 +203,7 @@ class Writer:
         self._enter(Job((command,), False, done, at_hand, about))
 
     def take_over(self, shards: list[int]) -> None:
-        """Look after shards that are this worker's from now on; any thread may say so."""
+        """Maintain shards that this worker owns from now on; any thread may call it."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._take_over, shards)
 
@@ -253,11 +261,15 @@ class Writer:
             return
         try:
             done = self._run_inline()
+        except NeedsDatabase:
+            done = None
         except Exception as error:  # the disk refuses: what was done here is undone, and nothing was answered
             if self.healthy:
                 _log.warning("a batch is retried command by command: %s", error)
             done = None
-        if done is not None:
+        if done is not None and self._is_single(done):
+            self._finish_here(done)
+        elif done is not None:
             self._hand_over(partial(self._finish, done))
         else:
             some = [self._queued.popleft() for _ in range(min(len(self._queued), LARGEST))]
@@ -266,13 +278,7 @@ class Writer:
     def _run_inline(self) -> list[Job] | None:
         """Run what is quick and comes first; None if that is nothing, or if something else comes before it."""
         engine = self.engine
-        if (
-            self._shared
-            or self._stale
-            or not self._is_quick(self._queued[0])
-            or engine.has_expired()
-            or not engine.try_begin()
-        ):
+        if self._stale or not self._is_quick(self._queued[0]) or self._must_look() or not engine.try_begin():
             return None
         some: list[Job] = []
         try:
@@ -293,15 +299,40 @@ class Writer:
             self._queued.popleft()
         return some
 
+    def _must_look(self) -> bool:
+        """Check whether windows, or changes of other workers, come first; without a query where there are others."""
+        if not self._shared:
+            return self.engine.has_expired()
+        return self._sweeps() or time.monotonic() - self._looked >= LOOK_S
+
     def _is_quick(self, job: Job) -> bool:
         return job.is_hot is not None and job.is_hot() in self._quick
+
+    def _is_single(self, done: list[Job]) -> bool:
+        """Check whether the event loop may commit itself: one job, nobody waits, and the disk is near and quick."""
+        return len(done) == 1 and not self._queued and not self._shared and time.monotonic() > self._slow_until
+
+    def _finish_here(self, done: list[Job]) -> None:
+        """Commit on the event loop, which costs less than to wake the thread, as long as the disk is quick."""
+        self._busy, begun = True, time.monotonic()
+        try:
+            self.engine.commit()
+        except Exception as error:
+            self._failed(error, done)
+            return
+        if self._note_commit() - begun > SLOW_S:
+            self._slow_until = self.last_commit_at + SLOW_FOR_S
+        due = self.engine.is_due()
+        if due:
+            self._hand_over(self._maintain_engine)
+        self._deliver([job.answer() for job in done], (), free=not due)
 
     def _hand_over(self, work: Callable[[], None]) -> None:
         self._busy = True
         self._work.put(work)
 
     def _maintain(self) -> None:
-        """See to windows that are over, and to what is still to be erased, while nobody asks."""
+        """Close windows that are over, and continue erasing, while there are no requests."""
         if self._loop is None or self._closing:
             return
         if not self._busy and not self._queued:
@@ -351,7 +382,7 @@ class Writer:
             self.engine.refresh()
 
     def _sweeps(self) -> bool:
-        """Check whether windows are looked after now: where there are others, not with every batch."""
+        """Check whether windows are handled now: where there are others, not with every batch."""
         return not self._shared or time.monotonic() - self._swept >= SWEEP_S
 
     def _has_expired(self) -> bool:
@@ -369,8 +400,8 @@ class Writer:
             self.healthy = self.healthy and not self._shared
             return False
 
-    def _run_batch(self, batch: list[Job]) -> None:
-        """Run commands and commit."""
+    def _run_batch(self, batch: list[Job], *, repeated: bool = False) -> None:
+        """Run commands and commit; ``repeated`` if the batch was outdated once."""
         done: list[Job] = []
         postponed: list[Job] = []
         try:
@@ -382,34 +413,60 @@ class Writer:
             if self._sweeps():
                 more = self.engine.sweep() == SWEPT  # windows that are over come before what is asked now
                 self._swept = 0.0 if more else time.monotonic()
-            told = [(job.is_hot() if job.is_hot else None, job.about) for job in batch] if self._shared else []
-            first = 0 if again or (told and any(told[0])) else 1  # once a shard is held, it waits for nobody
+            requests = [(job.is_hot() if job.is_hot else None, job.about) for job in batch] if self._shared else []
+            first = 0 if again or (requests and any(requests[0])) else 1  # once a shard is held, it waits for no one
             for place, job in enumerate(batch):
-                if told and place == first:
-                    self.engine.prefetch(told[first:])
+                if requests and place == first:
+                    self.engine.prefetch(requests[first:])
                 (done if self._timed(job) else postponed).append(job)
+        except Outdated as error:
+            self._repeat(error, batch, repeated=repeated)
         except Exception as error:
             self._failed(error, batch)
         else:
-            self._finish(done, postponed)
+            self._finish(done, postponed, repeated=repeated)
 
-    def _finish(self, done: list[Job], postponed: Sequence[Job] = ()) -> None:
+    def _repeat(self, error: Outdated, batch: list[Job], *, repeated: bool) -> None:
+        """Run a batch again, with locks, after another worker has written to its shards."""
+        if repeated:
+            self._failed(error, batch)
+            return
+        self._rollback()
+        for job in batch:
+            del job.answers[job.committed :]
+        self._run_batch(batch, repeated=True)
+
+    def _finish(self, done: list[Job], postponed: Sequence[Job] = (), *, repeated: bool = False) -> None:
         """Commit what was done, and answer."""
         try:
             self.engine.commit()
+        except Outdated as error:
+            self._repeat(error, [*done, *postponed], repeated=repeated)
+            return
         except Exception as error:
             self._failed(error, [*done, *postponed])
             return
-        self.healthy, self.last_commit_at = True, time.monotonic()
-        self.commits += 1
+        self._note_commit()
+        for job in postponed:
+            job.committed = len(job.answers)
         due = self.engine.is_due()
         self._post([job.answer() for job in done], postponed, free=not due)
         if due:
-            try:
-                self.engine.maintain()
-            except Exception as error:
-                _log.warning("no snapshots: %s", error)
-            self._post([], free=True)
+            self._maintain_engine()
+
+    def _note_commit(self) -> float:
+        """Note that a commit succeeded; the time."""
+        self.healthy, self.last_commit_at = True, time.monotonic()
+        self.commits += 1
+        return self.last_commit_at
+
+    def _maintain_engine(self) -> None:
+        """Take snapshots and erase what is due, with the engine in the thread's hands."""
+        try:
+            self.engine.maintain()
+        except Exception as error:
+            _log.warning("no snapshots: %s", error)
+        self._post([], free=True)
 
     def _failed(self, error: Exception, jobs: list[Job]) -> None:
         refusal = _storage_error(error)
@@ -427,26 +484,26 @@ class Writer:
         """Run a job, and note whether its model is quick; whether it is done."""
         name, begun = job.is_hot() if job.is_hot is not None else None, time.thread_time()
         done = self._run_job(job)
-        if name is not None and time.thread_time() - begun < QUICK_S:  # of CPU: that others use it too is no fault
+        if name is not None and time.thread_time() - begun < QUICK_S:  # CPU time: load from other jobs does not count
             self._quick.add(name)
         return done
 
     def _run_job(self, job: Job) -> bool:
         """Run the commands of a job; whether all is done, or another worker is in the way of the rest."""
-        attempt, told = self.engine.run_in_savepoint, job.answers
-        for command in job.commands[len(told) :]:
+        attempt, answers = self.engine.run_in_savepoint, job.answers
+        for command in job.commands[len(answers) :]:
             try:
-                told.append(attempt(command))
+                answers.append(attempt(command))
             except Taken as error:
                 job.wanted |= self.engine.wanted
                 job.tries += 1
                 if job.tries < TRIES:
                     return False
-                told.append(Busy(error.problem, "try again in a moment"))
+                answers.append(Busy(error.problem, "try again in a moment"))
             except Exception as error:
                 if _is_disk_error(error):  # then the whole batch is refused
                     raise
-                told.append(error)
+                answers.append(error)
             self.commands += 1
         return True
 

@@ -26,9 +26,16 @@ from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import Busy, Unknown
 from smidgen.service.http import dashboard
 from smidgen.service.http.auth import Tokens
-from smidgen.service.http.endpoints import EndpointSpec, all_endpoints, integration_endpoints, nearest_path
+from smidgen.service.http.endpoints import (
+    ERROR_SHAPES,
+    EndpointSpec,
+    all_endpoints,
+    integration_endpoints,
+    nearest_path,
+)
 from smidgen.service.http.errors import error_response
 from smidgen.service.http.fast_path import FastPath
+from smidgen.service.http.forwarding import ForwardServer
 from smidgen.service.http.metrics import Metrics
 from smidgen.service.http.middleware import LIMIT, Admission, Gate, InFlight, InFlightBytes
 from smidgen.service.http.openapi import document
@@ -37,6 +44,7 @@ from smidgen.service.http.protocol import SAFE_HEADERS
 from smidgen.service.http.resources import JSON, Options, Service, record_uses_loop, reply, service, write_uses
 from smidgen.service.http.retention import retention_loop
 from smidgen.service.http.rights import MATRIX, guard
+from smidgen.service.http.routing import Router
 from smidgen.service.http.telemetry import REQUEST_ID, UNMATCHED, RequestObserver, request_id
 from smidgen.service.http.tracing import TRACEPARENT, Tracing
 from smidgen.service.http.webhooks import Webhooks, check_webhook
@@ -53,8 +61,11 @@ HOUSE = (
 
 
 async def openapi(request: Request) -> Response:
-    """GET /openapi.json."""
-    return reply(document())
+    """GET /openapi.json; the document is made for the first who asks."""
+    state = request.app.state
+    if not hasattr(state, "openapi"):
+        state.openapi = document()
+    return reply(state.openapi)
 
 
 def routes() -> list[BaseRoute]:
@@ -115,13 +126,39 @@ class Outermost:
                 message = {**message, "headers": headers}
             await send(message)
 
+        shape = next((shape for root, shape in ERROR_SHAPES.items() if scope["path"].startswith(root)), None)
         try:
-            await self.app(scope, receive, marked)
+            await self.app(scope, receive, marked if shape is None else _reshaped(marked, shape))
         finally:
             route = self._routes.get(scope.get("endpoint"), UNMATCHED)
             peer = scope.get("client")
             path, spent = scope["path"], perf_counter() - began
             self._observer.finish(route, scope["method"], path, status, spent, id, peer[0] if peer else None, trace)
+
+
+def _reshaped(send: Send, shape: Callable[[int, bytes], tuple[int, bytes]]) -> Send:
+    """Let refusals be answered in another form."""
+    start: Message | None = None
+    content = b""
+
+    async def sending(message: Message) -> None:
+        nonlocal start, content
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            start = message
+            return
+        if start is None:
+            await send(message)
+            return
+        content += message.get("body", b"")
+        if message.get("more_body"):
+            return
+        status, content = shape(start["status"], content)
+        headers = [each for each in start.get("headers", ()) if each[0].lower() != b"content-length"]
+        headers.append((b"content-length", str(len(content)).encode()))
+        await send({**start, "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    return sending
 
 
 class Application(Starlette):
@@ -193,6 +230,11 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
         )
         here.health = Health(engine.learners.peek)
         app.state.service, app.state.direct = here, FastPath(here, holding, gate)
+        router: Router | None = None
+        if options.lines is not None and engine.leases is not None:
+            router = Router(here, holding, ForwardServer(app, app.state.direct), options.lines)
+            await router.start()
+            app.state.direct = router
         if engine.leases is not None:
             engine.leases.start(writer.take_over)
         keeping = asyncio.create_task(retention_loop(here), name="smidgen retention")
@@ -210,6 +252,8 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
                 task.cancel()
             await asyncio.wait(tasks)
             await write_uses(here, within_s=0.0)
+            if router is not None:
+                await router.stop()
             await asyncio.to_thread(here.close)  # not on the event loop: callers are refused meanwhile
             await here.jobs.end()
             await writer.stop()

@@ -113,7 +113,7 @@ class Tokens:
         return Rights(frozenset(found.scopes.split(",")), found.model, found.id)
 
     def uses(self, within_s: float = USED_S) -> dict[str, float]:
-        """The last uses to record now, by token id: of each token at most one within so many seconds.
+        """The last uses to record now, by token id: at most one per token within a number of seconds.
 
         What is returned counts as recorded; `unrecorded` takes it back.
         """

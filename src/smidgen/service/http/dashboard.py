@@ -39,6 +39,7 @@ from smidgen.service.monitoring.curves import (
     version_since,
 )
 from smidgen.service.monitoring.health import SEVERITIES
+from smidgen.service.monitoring.spend_curve import spend_points
 from smidgen.service.monitoring.stories import feedback_form, recent, story_sentences
 from smidgen.service.monitoring.summaries import ModelSummary, sort_summaries
 from smidgen.service.monitoring.weights import in_words, keys, known_names, largest_weights
@@ -139,10 +140,10 @@ async def models(request: Request) -> Response:
     mine = sort_summaries(mine, asked.get("sort") or "created")
     out = await asyncio.gather(*(_with_line(here, each) for each in mine[after : after + MOST_MODELS]))
     known = sorted({each.reply.loop for each in glances})
-    told = {"models": out, "of": len(mine), "all": len(visible), "loops": known, "scopes": sorted(grant.rights.scopes)}
+    reply = {"models": out, "of": len(mine), "all": len(visible), "loops": known, "scopes": sorted(grant.rights.scopes)}
     if here.engine.store.shared:
-        told["workers"] = await asyncio.to_thread(described_workers, here, grant.only)
-    return uncached(told)
+        reply["workers"] = await asyncio.to_thread(described_workers, here, grant.only)
+    return uncached(reply)
 
 
 async def learners(request: Request) -> Response:
@@ -162,7 +163,7 @@ async def plugins(request: Request) -> Response:
 
 
 async def curve(request: Request) -> Response:
-    """GET /ui/models/{name}/curve.json?last_s=…: all of it, or the latest so many seconds."""
+    """GET /ui/models/{name}/curve.json?last_s=…: all of it, or the latest seconds."""
     grant = grant_of(request)
     here, name = grant.here, grant.name
     model, last_s = here.engine.model(name), whole_number(request, "last_s")
@@ -177,6 +178,7 @@ async def curve(request: Request) -> Response:
     marks = await asyncio.to_thread(settings_marks, here.reading, model)
     report = await asyncio.to_thread(here.health.of, here.reading, model, here.engine.clock())
     started = None if model.keyed else await asyncio.to_thread(_restarts, here, model)
+    spend = await asyncio.to_thread(spend_points, here.reading, model)
     promise = guarantee(model, [(point["to"], point["lag"]) for point in points], report.conditions)
     return uncached(
         {
@@ -190,6 +192,7 @@ async def curve(request: Request) -> Response:
             "bound": promise._asdict(),
             "lag": lag,
             "restarts": started,
+            "spend": spend,
         }
     )
 
@@ -263,7 +266,7 @@ async def sample(request: Request) -> Response:
 
 
 def _in_range(here: Service, model: ServedModel, rows: FloatArray, last_s: int) -> list[dict[str, Any]]:
-    """The windows of the latest so many seconds; of a model with several shards, of all time."""
+    """The windows of the latest seconds; of a model with several shards, of all time."""
     span = span_of(model.blueprint.loop)
     if len(model.parts) > 1:
         return learnt_points(rows, span)

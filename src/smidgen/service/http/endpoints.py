@@ -89,6 +89,7 @@ def endpoint(method: str, path: str, name: str, **more: Any) -> Callable[[Endpoi
 KEY = ("key", {"type": "string"})
 BY = ("by", {"type": "string"})
 HELD = ("holdout", {"type": "boolean"})
+CONTEXT = ("context", {"type": "string"})
 EXPAND = ("expand", {"type": "string"})
 LIMIT = ("limit", {"type": "integer", "minimum": 0})
 AFTER = ("after", {"type": "integer", "minimum": 0})
@@ -97,6 +98,9 @@ SHARD = ("shard", {"type": "integer", "minimum": 0})
 
 #: Endpoints have at most this many segments.
 LONGEST_PATH = 8
+
+#: What refusals below a path look like, for calls of other systems: from status and body to status and body.
+ERROR_SHAPES: dict[str, Callable[[int, bytes], tuple[int, bytes]]] = {}
 
 #: The modules that define calls, loaded by name when the routes are put together.
 MODULES = (
@@ -135,10 +139,11 @@ def all_endpoints() -> list[EndpointSpec]:
 
 
 def integration_endpoints() -> list[EndpointSpec]:
-    """The calls of other systems."""
-    return _defined(INTEGRATIONS)
+    """The calls of other systems; those whose path begins with a version come last."""
+    return sorted(_defined(INTEGRATIONS), key=lambda call: "{version}" in call.path)
 
 
 def _defined(modules: Sequence[str]) -> list[EndpointSpec]:
     members = [each for name in modules for each in vars(importlib.import_module(name)).values()]
-    return [each for each in members if isinstance(each, EndpointSpec)]
+    groups = [each if isinstance(each, list) else [each] for each in members]
+    return [each for group in groups for each in group if isinstance(each, EndpointSpec)]

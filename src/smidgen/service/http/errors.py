@@ -47,7 +47,7 @@ CODES: dict[type[SmidgenError], str] = {
     refusals.StorageFailed: "storage_failed",
     refusals.LogDamaged: "log_damaged",
 }
-#: How many seconds lie at least between two lines of the log about the database.
+#: Minimum seconds between two lines of the log about the database.
 QUIET_S = 10.0
 _log = logging.getLogger("smidgen.service")
 #: Codes of refusals that are no `SmidgenError`.

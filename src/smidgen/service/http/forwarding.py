@@ -54,7 +54,10 @@ class RequestFrame(msgspec.Struct, array_like=True):
 
 
 class ReplyFrame(msgspec.Struct, array_like=True):
-    """A part of a reply: the head and some of the body. Number 0, without a head, says that the engine is ready."""
+    """A part of a reply: the head and some of the body.
+
+    Number 0 is about the line: without a status the other process is ready, and still there; with 503 it is stopping.
+    """
 
     id: int
     status: int | None = None
@@ -147,6 +150,11 @@ class ForwardServer:
         """Make the protocol of a new connection."""
         return EngineLine(self)
 
+    def greet(self, status: int | None = None) -> None:
+        """Tell the other ends of all lines that this process is there; with 503, that it is stopping."""
+        for line in self.lines:
+            line.send(ReplyFrame(0, status))
+
     async def drain(self, patience_s: float) -> None:
         """Wait until all fronts have closed their lines, or patience ends."""
         deadline = asyncio.get_running_loop().time() + patience_s
@@ -171,7 +179,7 @@ class EngineLine(Line):
         self.send(ReplyFrame(0))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell requests that run that nobody waits for them."""
+        """Signal running requests that their callers are gone."""
         self._server.lines.discard(self)
         for _, gone in self._running.values():
             gone.set()
@@ -191,6 +199,10 @@ class EngineLine(Line):
             if (running := self._running.get(frame.id)) is not None:
                 running[1].set()
             return
+        self.answer(frame)
+
+    def answer(self, frame: RequestFrame) -> None:
+        """Answer a request as if it had come to a port of this process."""
         direct = self._server.direct
         if frame.method == "POST" and direct.matches(frame.target):
 
@@ -287,7 +299,7 @@ class FrontLine(Line):
         if frame.id:
             self._client.received(frame)
         else:
-            self._client.connected(self)
+            self._client.greeted(self, frame)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Reconnect."""
@@ -365,8 +377,8 @@ class ForwardClient:
             del self._pending[frame.id]
         pending.deliver(frame)
 
-    def connected(self, line: FrontLine) -> None:
-        """Send what waits."""
+    def greeted(self, line: FrontLine, frame: ReplyFrame) -> None:
+        """Take a line into use that is ready, and send what waits."""
         self._line = line
         for pending in self._pending.values():
             line.send(pending.frame)
@@ -388,7 +400,7 @@ class ForwardClient:
                 pending.deliver(None)
             elif was_ready and not is_repeatable(pending.frame):
                 del self._pending[id]
-                pending.deliver(_refusal(id, "the service was restarted, and the request may have been carried out"))
+                pending.deliver(refusal(id, "the service was restarted, and the request may have been carried out"))
             elif was_ready:
                 pending.until = loop.time() + PATIENCE_S
                 loop.call_later(PATIENCE_S, self._expire, id)
@@ -409,7 +421,7 @@ class ForwardClient:
         pending = self._pending.get(id)
         if pending is not None and self._line is None and asyncio.get_running_loop().time() >= pending.until - 0.01:
             del self._pending[id]
-            pending.deliver(_refusal(id, "the service is starting"))
+            pending.deliver(refusal(id, "the service is starting"))
 
 
 def is_repeatable(frame: RequestFrame) -> bool:
@@ -442,7 +454,8 @@ class _Named(msgspec.Struct):
     id: str | int | None = None
 
 
-def _refusal(id: int, message: str) -> ReplyFrame:
+def refusal(id: int, message: str) -> ReplyFrame:
+    """Make a reply that asks the caller to send the request again."""
     return json_reply(id, 503, *error_response(Busy(message, "send the request again in a moment")))
 
 
@@ -587,18 +600,23 @@ class DirectForward:
         """Pass a POST on; False if it is too large for this way."""
         if len(body) > self._largest or not self._client.is_connected:
             return False
-        found: list[ReplyFrame] = []
-
-        def deliver(frame: ReplyFrame | None) -> None:
-            if frame is None:
-                frame = _refusal(0, "the service was restarted, and the request may have been carried out")
-                found.clear()
-            found.append(frame)
-            if not frame.more:
-                head = found[0]
-                own = (b"content-type", b"content-length", *(name for name, _ in SAFE_HEADERS))
-                more = {name.decode(): value.decode() for name, value in head.headers if name not in own}
-                respond(head.status or 500, b"".join(each.body for each in found), more)
-
-        self._client.submit("POST", target, headers, body, peer, deliver)
+        self._client.submit("POST", target, headers, body, peer, whole_reply(respond))
         return True
+
+
+def whole_reply(respond: Callable[[int, bytes, dict[str, str]], None]) -> Callable[[ReplyFrame | None], None]:
+    """Make a receiver of a reply in parts, which responds when the last one is there."""
+    found: list[ReplyFrame] = []
+
+    def deliver(frame: ReplyFrame | None) -> None:
+        if frame is None:
+            frame = refusal(0, "the service was restarted, and the request may have been carried out")
+            found.clear()
+        found.append(frame)
+        if not frame.more:
+            head = found[0]
+            own = (b"content-type", b"content-length", *(name for name, _ in SAFE_HEADERS))
+            more = {name.decode(): value.decode() for name, value in head.headers if name not in own}
+            respond(head.status or 500, b"".join(each.body for each in found), more)
+
+    return deliver

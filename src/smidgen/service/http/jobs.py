@@ -48,7 +48,7 @@ class ModelJobs:
                     await lease.end()
 
     async def end(self) -> None:
-        """Wait until nobody is at work any more: threads of cancelled calls read from the store until they notice."""
+        """Wait until no job is running: threads of cancelled calls read from the store until they notice."""
         for lock in list(self._locks.values()):
             async with lock:
                 pass
@@ -71,7 +71,7 @@ class _Lease:
 
     @classmethod
     async def acquire(cls, store: Store, shard: int, name: str) -> _Lease:
-        """Wait until nobody else is at it."""
+        """Wait until no other job of this kind is running."""
         while not (granted := await asyncio.to_thread(store.lease, name, LEASE_S, shard)):
             await asyncio.sleep(RENEW_S / 5)
         return cls(store, shard, name, granted[shard])

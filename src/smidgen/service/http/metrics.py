@@ -43,6 +43,7 @@ class Metric(NamedTuple):
 
 _FEEDBACK = Metric("smidgen_feedback_total", "counter", "Feedback received since the start, by status.")
 _REFUSED = Metric("smidgen_refused_total", "counter", "Requests refused since the start, by type of error.")
+_FORWARDED = Metric("smidgen_forwarded_total", "counter", "Requests passed to the owner of their shard, by result.")
 #: Field of a note, and its metric.
 _PROCESS = (
     ("commits", Metric("smidgen_commits_total", "counter", "Commits since the start.")),
@@ -85,7 +86,7 @@ class Metrics:
         self._started = time.time() - _age()
 
     def count(self, what: str, kind: str) -> None:
-        """Count one more `feedback` with this status, or one more `refused` of this type."""
+        """Count one more `feedback` with this status, one more `refused` of this type, or one more of another kind."""
         self._counts[what, kind] += 1
 
     def observe(self, route: str, method: str, status: int, seconds: float) -> None:
@@ -104,7 +105,7 @@ class Metrics:
             "requests": [[*key, *found] for key, found in sorted(self._requests.items())],
             "commits": writer.commits,
             "commands": writer.commands,
-            "failed_snapshots": engine.failed_snapshots,
+            "failed_snapshots": engine.snapshots.failed,
             "learners_in_memory": len(engine.learners),
         }
 
@@ -148,6 +149,7 @@ def exposition(
         (_FEEDBACK, "feedback", "status"),
         (_REFUSED, "refused", "type"),
         (_WEBHOOKS, "webhook", "result"),
+        (_FORWARDED, "forwarded", "result"),
     ):
         page.head(metric)
         for note in notes:

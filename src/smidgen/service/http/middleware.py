@@ -351,7 +351,8 @@ T = TypeVar("T")
 PATIENCE_S = 60.0
 #: Bodies of more bytes are parsed in a thread, not on the event loop.
 LARGE = 64 << 10
-#: How many objects and lists, and how many keys, a body may hold: reading them costs far more than their bytes say.
+#: Maximum number of objects and lists, and of keys, in a body: reading them costs far more than their bytes
+#: say.
 HOLDERS = MOST_KEYS = 500_000
 _parsers = ThreadPoolExecutor(2, "smidgen parser")
 _SPACE = np.frombuffer(b" \t\r\n", np.uint8)

@@ -42,13 +42,17 @@ _TEXT, _BYTES = {"type": "string"}, {"type": "string", "format": "binary"}
 #: The version of the API, as in its paths. That of the program is for those who may read: GET /healthz.
 API = "1"
 
+_REFERENCE = "#/components/schemas/{name}"
+
 
 def document() -> dict[str, Any]:
     """The whole document, as the calls and the loops describe themselves."""
     calls = [*all_endpoints(), *integration_endpoints()]
     structs = {kind for call in calls for kind in (_struct(call.body), _struct(call.reply)) if kind is not None}
+    replies = [loop.reply for loop in loops.values()]  # `decision` joins their fields, but not those of what they hold
+    structs |= set(_structs(replies)) - set(replies)
     ordered = sorted(structs | {ErrorReply}, key=lambda kind: str(kind.__name__))
-    _, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
+    _, components = msgspec.json.schema_components(ordered, ref_template=_REFERENCE)
     _describe(components, ordered)
     components["ErrorDetail"]["properties"]["code"]["enum"] = sorted({*CODES.values(), *OTHERS})
     components["ModelBody"]["properties"]["loop"]["enum"] = list(loops)
@@ -235,9 +239,9 @@ def decision() -> dict[str, Any]:
     """A decision's answer: what every one has, and what the loops add."""
     properties = []
     for loop in loops.values():
-        structs = msgspec.json.schema_components([loop.reply])[1]
+        structs = msgspec.json.schema_components([loop.reply], ref_template=_REFERENCE)[1]
         _describe(structs, [loop.reply])
-        properties += [struct["properties"] for struct in structs.values()]
+        properties.append(structs[loop.reply.__name__]["properties"])
     return {
         "type": "object",
         "required": list(_EVERY_DECISION),

@@ -32,7 +32,7 @@ class Plugin:
     title, path
         The link that our pages show; none without a title.
     until_token
-        Whether it is there only as long as nobody has made a token: for what asks nobody who he is.
+        True if the page exists only until the first token is created: it does not authenticate callers.
     """
 
     name: str

@@ -20,15 +20,15 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 if TYPE_CHECKING:
     from smidgen.service.http.fast_path import FastPath
 
-#: How many bytes the head of a request may have, and how many headers.
+#: Maximum number of bytes, and of headers, in the head of a request.
 HEAD, HEADERS = 64 << 10, 100
-#: How many seconds the head of a request may take from its first byte.
+#: Maximum seconds from the first byte of a request to the end of its head.
 HEAD_S = 10.0
-#: How many seconds a connection may do nothing, or not take what it is told.
+#: Seconds that a connection may be idle, or not accept a reply.
 IDLE_S = 60.0
-#: How many requests may wait behind one another on a connection.
+#: Number of requests that may wait behind one another on a connection.
 PIPELINED = 16
-#: How many connections beyond the cap are accepted for probes, and how many seconds each has to send its request.
+#: Number of connections beyond the cap that are accepted for probes, and how many seconds each has to send its request.
 PROBES, PROBE_S = 16, 1.0
 #: The paths of probes.
 PROBE_PATHS = (b"/healthz", b"/readyz")
@@ -46,7 +46,7 @@ class RequestRejected(Exception):
     Attributes
     ----------
     status, message, hint
-        What the caller is told.
+        The reply to the caller.
     """
 
     def __init__(self, status: int, message: str, hint: str) -> None:
@@ -96,7 +96,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     oldest that has not asked yet makes room for a new one, so connections that say nothing cannot use the reserve up.
     """
 
-    #: How many connections there may be; past it they are refused, except for probes.
+    #: Maximum number of connections; beyond it they are refused, except for probes.
     most_connections = 1000
     #: The connections of the reserve, oldest first.
     reserve: ClassVar[dict[LimitedHttpProtocol, None]] = {}
@@ -108,7 +108,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._probing_since: float | None = None  # when it came, if it is of the reserve
         self._begun: float | None = None  # when the head that is being read began to come
         self._idle_since: float | None = None  # since when there is neither a request nor a part of one
-        self._stuck_since: float | None = None  # since when the other side does not take what it is told
+        self._stuck_since: float | None = None  # since when the peer does not accept data
         self._unwanted_since: float | None = None  # since when the rest of a body comes that was answered already
         self._in_head = False
         self._complete = True  # whether the latest request has come in full
@@ -372,7 +372,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             self.transport.close()
         if self.pipeline or not taken.keep_alive:
             self.on_response_complete()
-        else:  # the same, without a timer of its own: `overdue` looks after those that idle
+        else:  # the same, without a timer of its own: `overdue` closes those that idle
             self.server_state.total_requests += 1
             self.flow.resume_reading()
             self._idle_since = self.loop.time()

@@ -37,7 +37,7 @@ from smidgen.service.storage.protocol import StoreReader
 
 # A board in memory that the workers of one supervisor share: each writes how it is, all can read it.
 
-#: How many bytes each worker may write, and after how many seconds without a word one counts as gone.
+#: Number of bytes that each worker may write, and seconds without a message after which one counts as gone.
 SIZE, GONE_S = 128 << 10, 3.0
 _HEAD = struct.Struct("<QQ")  # how often it was written (odd: it is being written), and how many bytes there are
 
@@ -129,6 +129,8 @@ class Options:
         How many workers share the port, and which of them this is, from 0.
     board
         Where they say how they are.
+    lines
+        The folder of the sockets over which workers pass requests to each other; None: they do not.
     access_log
         Whether every request is logged.
     metrics_models
@@ -155,6 +157,7 @@ class Options:
     workers: int = 1
     worker: int = 0
     board: SharedStatus | None = None
+    lines: Path | None = None
     access_log: bool = False
     metrics_models: int = MODELS
     otel: bool = False
@@ -162,11 +165,13 @@ class Options:
     webhook_secret: str = field(default="", repr=False)
 
 
-# What every page and call of a running service has at hand: its open resources, rights, names, JSON out.
+# Shared by every page and call of a running service: its open resources, rights, names, JSON out.
 
 JSON = "application/json"
 #: For how many seconds a commit proves that the next will succeed, and for how long one is waited for.
 BELIEVED_S, PATIENCE_S = 5.0, 0.4
+#: Seconds after a commit within which a query proves that a shared database is ready.
+WRITTEN_S = 60.0
 #: Seconds between two looks at which tokens were used.
 NOTE_S = 5.0
 _log = logging.getLogger("smidgen.service")
@@ -198,7 +203,7 @@ class Service:
     position_bias: BiasCache = field(default_factory=BiasCache)
     summaries: SummaryCache = field(default_factory=SummaryCache)
     large: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _probe: asyncio.Future[None] | None = None
+    _probe: asyncio.Future[Any] | None = None
     _refreshing: asyncio.Future[None] | None = None
     _next: asyncio.Future[None] | None = None
 
@@ -228,15 +233,20 @@ class Service:
             await self.writer.run(lambda: self.engine.refresh(number))
 
     async def check_healthy(self) -> None:
-        """Refuse unless a decision could be committed now: what was proved within the last seconds is believed.
+        """Refuse unless a decision could be committed now: a commit within the last seconds is proof enough.
 
-        A writer that is busy is not asked to stop for this; then what it last showed counts.
+        A writer that is busy is not asked to stop for this; then its last commit counts. On a database that others use
+        too, a query is proof enough for a minute after a commit: probes of an idle service write next to nothing.
         """
         self.writer.open()
-        if self.writer.healthy and time.monotonic() - self.writer.last_commit_at < BELIEVED_S:
+        idle = time.monotonic() - self.writer.last_commit_at
+        if self.writer.healthy and idle < BELIEVED_S:
             return
         if self._probe is None or self._probe.done():
-            self._probe = asyncio.ensure_future(self.writer.run(self.engine.store.probe))
+            if self.engine.store.shared and self.writer.healthy and idle < WRITTEN_S:
+                self._probe = asyncio.ensure_future(asyncio.to_thread(self.engine.store.catalogue_number))
+            else:
+                self._probe = asyncio.ensure_future(self.writer.run(self.engine.store.probe))
         await asyncio.wait([self._probe], timeout=PATIENCE_S)
         if self._probe.done():
             self._probe.result()
@@ -292,7 +302,7 @@ def expanded(request: Request) -> list[str]:
 async def explain(here: Service, id: str, allowed: str | None, expand: Collection[str] = ()) -> Explained:
     """Explain a decision by the names of its features: contributions then and now, and its request by name.
 
-    Weights are read between two batches; a story does not wait for a writer that is busy, and is then told without.
+    Weights are read between two batches. If the writer is busy, the result has no weights: a story does not wait.
     """
 
     def recorded() -> tuple[ServedModel, DecisionEvent]:
@@ -301,10 +311,10 @@ async def explain(here: Service, id: str, allowed: str | None, expand: Collectio
 
     model, event = await asyncio.to_thread(recorded)
 
-    def told() -> Explained:
+    def explain_now() -> Explained:
         return explained(here.engine, here.engine.acquire(model), event, expand)
 
-    wanted = asyncio.ensure_future(here.writer.run(told))
+    wanted = asyncio.ensure_future(here.writer.run(explain_now))
     await asyncio.wait([wanted], timeout=PATIENCE_S)
     return wanted.result() if wanted.done() else Explained()
 

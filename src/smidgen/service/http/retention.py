@@ -18,7 +18,7 @@ from smidgen.service.http.resources import Service
 from smidgen.service.schemas import RetainedReply
 
 T = TypeVar("T")
-#: How often retention is looked after: every tenth of the age, but not more often than this, nor less often than that.
+#: How often retention is handled: every tenth of the age, but not more often than this, nor less often than that.
 WATCH_S, SELDOM_S = 10.0, 3600.0
 _log = logging.getLogger("smidgen.service")
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class ModelAccess(StrEnum):
-    """Which models a call is about."""
+    """Models that a call is about."""
 
     NONE = "none"  #: nothing in the answer is about a model
     PATH = "path"  #: the one in the path
@@ -83,7 +83,7 @@ class Rule(NamedTuple):
 
     @property
     def is_public(self) -> bool:
-        """True if nobody is asked for a token."""
+        """True if no token is needed."""
         return not self.scopes
 
 
@@ -177,10 +177,27 @@ MATRIX: dict[str, Rule] = {
     "GET /ui/decisions/{id}/answers.json": Rule(ANY, ModelAccess.OWN),
     "POST /ui/sample": OPERATOR,
     # integrations
-    "POST /personalizer/v1.0/rank": _HOSTED,
-    "POST /personalizer/v1.0/events/{event}/reward": _HOSTED._replace(scopes=FEEDBACK),
-    "POST /personalizer/v1.0/events/{event}/activate": _HOSTED._replace(scopes=FEEDBACK),
-    "GET /personalizer/v1.0/status": _HOSTED._replace(scopes=ANY),
+    **{
+        f"{call} /personalizer{root}{path}": rule
+        for root in ("/v1.0", "", "/{version}")
+        for call, path, rule in (
+            ("POST", "/rank", _HOSTED),
+            ("POST", "/events/{event}/reward", _HOSTED._replace(scopes=FEEDBACK)),
+            ("POST", "/events/{event}/activate", _HOSTED._replace(scopes=FEEDBACK)),
+            ("GET", "/status", _HOSTED._replace(scopes=ANY)),
+            ("GET", "/configurations/service", _HOSTED._replace(scopes=ANY)),
+            ("PUT", "/configurations/service", HOSTED_CREATION),
+        )
+    },
+    **{
+        f"POST /personalizer{root}/multislot{path}": _HOSTED._replace(scopes=scopes)
+        for root in ("", "/{version}")
+        for path, scopes in (
+            ("/rank", DECIDE),
+            ("/events/{event}/reward", FEEDBACK),
+            ("/events/{event}/activate", FEEDBACK),
+        )
+    },
     "POST /ofrep/v1/evaluate/flags/{name}": _FLAG._replace(models=ModelAccess.PATH),
     "POST /ofrep/v1/evaluate/flags": _FLAG,
 }

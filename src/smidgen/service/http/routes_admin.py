@@ -44,10 +44,10 @@ async def ready(request: Request) -> Response:
     """
     here = service(request)
     await here.check_healthy()
+    if not _may_read(request):
+        return reply({"status": "ready"})
     fields = {"worker": here.options.worker} if here.engine.store.shared else {}
-    if _may_read(request):
-        fields["models"] = len(here.engine.models)
-    return reply({"status": "ready", **fields})
+    return reply({"status": "ready", **fields, "models": len(here.engine.models)})
 
 
 @endpoint("GET", "/metrics", "showMetrics", media="text/plain")

@@ -45,7 +45,7 @@ async def show_health(request: Request) -> Response:
 
 # The log of a model, as lines of JSON.
 
-#: How many lines, and how many bytes of them, are read at a time; one more line may come on top.
+#: Number of lines, and how many bytes of them, that are read at a time; one more line may come on top.
 LINES, BYTES = 1000, 4 << 20
 
 
@@ -167,7 +167,7 @@ async def show_taste(request: Request) -> Response:
 
 # The weights of a model under their names.
 
-#: How many weights are told if nobody says, and at most.
+#: Number of weights in a reply, by default and at most.
 WEIGHTS, MOST_WEIGHTS = 100, 10_000
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from smidgen.serialization import UNREADABLE
 from smidgen.service.engine import teach
 from smidgen.service.engine.description import count_open, summarize_model
 from smidgen.service.engine.lifecycle import from_learner, from_log, refold_without
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.rollback import find_retractable, refold, version_at_time
 from smidgen.service.engine.undo import Progress
-from smidgen.service.errors import BadRequest, json_text
-from smidgen.service.http.endpoints import DECISION, HELD, MODEL, endpoint
+from smidgen.service.errors import BadRequest, Impossible, json_text
+from smidgen.service.http.endpoints import CONTEXT, DECISION, HELD, MODEL, endpoint
 from smidgen.service.http.jobs import run_in_thread
 from smidgen.service.http.middleware import raw_body
 from smidgen.service.http.resources import PATIENCE_S, Service, reply, truth
@@ -44,13 +46,18 @@ from smidgen.service.schemas import (
 # One model at a closer look: what a glance tells, and what takes a look at its learner or at its log.
 
 
-async def model_details(here: Service, model: ServedModel, *, held: bool = False) -> ModelReply:
-    """A model's reply in full."""
+async def model_details(
+    here: Service, model: ServedModel, *, held: bool = False, context: dict[str, Any] | None = None
+) -> ModelReply:
+    """A model's reply in full; of a tuner, the best point in a context or without."""
+    if context is not None and (model.keyed or not model.blueprint.loop.knows_best):
+        whose = "is keyed" if model.keyed else f"is of the loop {model.blueprint.loop.name}"
+        raise Impossible(f"context is given and the model {whose}", "remove ?context: it asks for the best of a tuner")
     seen = await asyncio.to_thread(_summary, here, model, held)
     if seen.undoing is None:
         seen = msgspec.structs.replace(seen, undoing=job_progress(here, model.name))
     if model.blueprint.loop.knows_best and not model.keyed:
-        seen = msgspec.structs.replace(seen, best=await _best(here, model))
+        seen = msgspec.structs.replace(seen, best=await _best(here, model, context))
     if model.blueprint.loop.shows_lists:
         look = await asyncio.to_thread(here.position_bias.get, here.reading, model)
         curve, why_not = look.examination
@@ -68,12 +75,12 @@ def _summary(here: Service, model: ServedModel, held: bool) -> ModelReply:
         )
 
 
-async def _best(here: Service, model: ServedModel) -> BestReply | None:
+async def _best(here: Service, model: ServedModel, context: dict[str, Any] | None) -> BestReply | None:
     """Best action of the learner, read between two batches; does not wait long for a busy writer."""
     loop = model.blueprint.loop
 
     def best() -> BestReply | None:
-        return loop.best(here.engine.learners.get(here.engine.acquire(model), None).learner)
+        return loop.best(here.engine.learners.get(here.engine.acquire(model), None).learner, context)
 
     wanted = asyncio.ensure_future(here.writer.run(best))
     await asyncio.wait([wanted], timeout=PATIENCE_S)
@@ -107,12 +114,29 @@ async def list_models(request: Request) -> Response:
     return await asyncio.to_thread(look)
 
 
-@endpoint("GET", MODEL, "showModel", reply=ModelReply, query=(HELD,))
+@endpoint("GET", MODEL, "showModel", reply=ModelReply, query=(HELD, CONTEXT))
 async def show_model(request: Request) -> Response:
-    """A model at a glance; ?holdout=true counts the decisions of its holdout in its quality too."""
+    """A model at a glance.
+
+    ?holdout=true counts the decisions of its holdout in its quality too. Of a tune model, ?context={"plan":"free"} (a
+    record as JSON) gives the best setting in that context.
+    """
     grant = grant_of(request)
     here, name = grant.here, grant.name
-    return reply(await model_details(here, here.engine.model(name), held=truth(request, "holdout")))
+    held, context = truth(request, "holdout"), _record_in(request, "context")
+    return reply(await model_details(here, here.engine.model(name), held=held, context=context))
+
+
+def _record_in(request: Request, name: str) -> dict[str, Any] | None:
+    """A record in the query, as JSON."""
+    if (given := request.query_params.get(name)) is None:
+        return None
+    try:
+        return msgspec.json.decode(given, type=dict[str, Any])
+    except UNREADABLE as error:
+        raise Impossible(
+            f"{name} is {json_text(given)}, which is not a JSON object", 'send a record, e.g. ?context={"plan":"free"}'
+        ) from error
 
 
 @endpoint("DELETE", MODEL, "archiveModel", reply=ModelReply)
@@ -198,7 +222,7 @@ async def _teach(grant: Grant, content: bytes) -> Response:
 
 # Exact forgetting of a key.
 
-#: How often, and every how many seconds, the files are looked after once a key is erased.
+#: How often, and every how many seconds, the files are handled once a key is erased.
 TRIES, PAUSE_S = 40, 0.05
 
 

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import resource
+import shutil
 import signal
 import socket
 import sys
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 # The service from its first moment: it says that it is alive while models are read.
 
-#: After how many seconds of starting somebody is told why it takes so long.
+#: Seconds of starting after which the log says why it takes so long.
 LONG = 10.0
 _log = logging.getLogger("smidgen.service")
 _ALIVE = {"status": "ok"}
@@ -193,7 +194,7 @@ class Supervisor:
     ready
         Called once, when all can decide.
     ending
-        Called before workers are told to end: lets go of what they share with this process.
+        Called before workers are asked to end: lets go of what they share with this process.
     orphaned
         Called in a worker as soon as the supervisor is gone, in a thread of its own, whatever the worker is doing:
         frees what another supervisor needs in order to start.
@@ -230,7 +231,7 @@ class Supervisor:
                     if due and self._start(worker, lifeline, telling) is None:
                         return None
                 found = signal.sigtimedwait(_SIGNALS, 0.05)
-                self._hear(telling[0])
+                self._read_status(telling[0])
                 if found is not None and found.si_signo != signal.SIGCHLD:
                     return 0
                 if not self._count_dead():
@@ -264,7 +265,7 @@ class Supervisor:
         self._work(worker.number, None if first else lambda: _ended(self._gate[0]), able)
         return None
 
-    def _hear(self, pipe: int) -> None:
+    def _read_status(self, pipe: int) -> None:
         """Note who can decide."""
         try:
             said = os.read(pipe, 4096)
@@ -278,7 +279,7 @@ class Supervisor:
                 self._ready()
 
     def _count_dead(self) -> bool:
-        """Note who has died; False if nobody can ever begin."""
+        """Record workers that have died; False if none can start."""
         for worker in self._workers:
             if worker.process is None:
                 continue
@@ -315,7 +316,7 @@ def _tell(pipe: int, number: int) -> None:
 
 
 def _ended(gate: int) -> None:
-    """In a worker: wait until nobody answers who cannot decide."""
+    """In a worker: wait until only workers that can decide answer requests."""
     os.read(gate, 1)
 
 
@@ -336,9 +337,9 @@ def _end_with(lifeline: int, orphaned: Callable[[], None]) -> None:
 
 #: Open files that are not connections: the database, snapshots, pipes, probes, and those that are just being refused.
 SPARE_FILES = 100
-#: How many seconds requests have to finish when the service ends; then they are refused.
+#: Seconds that requests have to finish when the service ends; then they are refused.
 GRACE_S = 10
-#: How many new objects are looked through for garbage at a time; one large body has hundreds of thousands.
+#: Number of new objects that are searched for garbage at a time; one large body has hundreds of thousands.
 GARBAGE = (20_000, 20, 100)
 
 
@@ -382,17 +383,20 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
             if isinstance(options.data, Path):
                 return _serve_fronts(replace(options, board=board), listener, say)
 
-            def work(number: int, wait: Wait, able: Callable[[], None]) -> None:
-                _work(replace(options, worker=number, board=board), listener, able, wait)
+            with _private_folder() as folder:
 
-            # who comes while they end is refused at once: nobody listens any more
-            return Supervisor(work, options.workers, say, listener.close, partial(_refuse_all, listener)).run() or 0
+                def work(number: int, wait: Wait, able: Callable[[], None]) -> None:
+                    own = replace(options, worker=number, board=board, lines=folder)
+                    _work(own, listener, able, wait)
+
+                # who comes while they end is refused at once: nobody listens any more
+                return Supervisor(work, options.workers, say, listener.close, partial(_refuse_all, listener)).run() or 0
 
 
 def _serve_fronts(options: Options, listener: socket.socket, say: Callable[[], None]) -> int:
     """Run the engine of a data folder in one process, and HTTP in all others."""
-    with tempfile.TemporaryDirectory(prefix="smidgen-") as folder:  # only its owner can open it
-        path = str(Path(folder, "engine"))
+    with _private_folder() as folder:
+        path = str(folder / "engine")
         with socket.socket(socket.AF_UNIX) as inner:
             inner.bind(path)
             inner.listen(256)
@@ -409,6 +413,17 @@ def _serve_fronts(options: Options, listener: socket.socket, say: Callable[[], N
                 _refuse_all(inner)
 
             return Supervisor(work, options.workers, say, listener.close, refuse).run() or 0
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """Make a folder that only its owner can open; it goes with the process that made it, not with a fork of that."""
+    folder, process = tempfile.mkdtemp(prefix="smidgen-"), os.getpid()
+    try:
+        yield Path(folder)
+    finally:
+        if os.getpid() == process:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run_engine(options: Options, listener: socket.socket, able: Callable[[], None]) -> None:
@@ -484,7 +499,7 @@ def _make_server(app: Any, protocol: type[LimitedHttpProtocol]) -> _Server:
         http=protocol,
         loop="uvloop",
         ws="none",
-        timeout_keep_alive=2 * int(IDLE_S),  # `_Server` looks after the connections itself
+        timeout_keep_alive=2 * int(IDLE_S),  # `_Server` manages the connections itself
         lifespan="on",
         log_config=None,  # `configure_logs` has done it
         access_log=False,

@@ -23,15 +23,15 @@ TELL_S = 0.5
 
 def worker_status(here: Service) -> Note:
     """Status of this worker."""
-    told = here.metrics.status_of(here.engine, here.writer)
+    status = here.metrics.status_of(here.engine, here.writer)
     if here.options.board is not None:
-        told["worker"] = here.options.worker
+        status["worker"] = here.options.worker
     if (owning := here.engine.leases) is not None:
-        told |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.healthy}
+        status |= {"worker": here.options.worker, "pid": os.getpid(), "name": owning.name, "able": here.writer.healthy}
         models = list(here.engine.shards.values())
-        told["owned"] = sum(here.engine.owns(model.shard) for model in models)
-        told["undoing"] = {each.name: describe_progress(each.undoing) for each in models if each.undoing is not None}
-    return told
+        status["owned"] = sum(here.engine.owns(model.shard) for model in models)
+        status["undoing"] = {each.name: describe_progress(each.undoing) for each in models if each.undoing is not None}
+    return status
 
 
 def all_statuses(here: Service) -> list[Note]:
@@ -46,8 +46,8 @@ def all_statuses(here: Service) -> list[Note]:
 def job_progress(here: Service, name: str) -> UndoingReply | None:
     """Progress of a job on a model's log that another worker of this machine runs."""
     for each in here.options.board.read() if here.options.board is not None else ():
-        if (told := each.get("undoing", {}).get(name)) is not None:
-            return msgspec.convert(told, UndoingReply)
+        if (status := each.get("undoing", {}).get(name)) is not None:
+            return msgspec.convert(status, UndoingReply)
     return None
 
 
@@ -60,9 +60,9 @@ async def publish_status(here: Service) -> None:
 
 
 def replication_lag(here: Service, only: str | None = None) -> list[tuple[str, Counts, int]]:
-    """Of each model: its name, how far it is, and how many events others wrote that this worker has not heeded yet.
+    """Of each model: its name, how far it is, and how many events of other workers this worker has not applied yet.
 
-    Whoever decides or learns heeds them first; so a lag says how much there is to catch up with, not how old answers
+    A worker applies them before it decides or learns; so a lag is the amount to catch up with, not the age of answers
     are.
     """
     found = []
@@ -79,13 +79,13 @@ def describe_workers(here: Service, only: str | None = None) -> dict[str, Any]:
     seen = [part for model in here.models() if only in (None, model.name) for part in model.parts]
     shards = {each.shard: each.label for each in seen}
     owners = {shards[lease.shard]: lease.owner for lease in here.engine.store.leases() if lease.shard in shards}
-    told = [
+    workers = [
         {name: each[name] for name in ("worker", "pid", "name", "able", "commits", "commands")}
         for each in all_statuses(here)
     ]
     return {
         "worker": here.options.worker,
-        "workers": told,
+        "workers": workers,
         "of": here.options.workers,
         "owners": owners,
         "lag": {name: lag for name, _, lag in replication_lag(here, only)},

@@ -10,7 +10,7 @@ negative). Decisions without an answer, and what was taken back, are left out.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,8 @@ from smidgen.service.engine.rebuild import Rebuilder, rebuild_all
 from smidgen.service.errors import Impossible, json_text
 from smidgen.service.log.codec import EventLine
 from smidgen.service.log.events import ANSWERED
+from smidgen.service.loops.slots import slot_events
+from smidgen.service.ope.sources import TYPED, typed_values
 
 #: By how much the clocks of machines that share a store may differ, in seconds, if spans are to follow each other.
 APART_S = 60.0
@@ -37,7 +39,7 @@ _BASES = ("base", "base_state")
 
 @dataclass(frozen=True)
 class Span:
-    """Which events are wanted: those after a number, and from one moment until another, as the log writes them."""
+    """Range of events: those after a number, and from one time until another, as the log writes them."""
 
     after: int = 0
     since: str = ""
@@ -109,8 +111,8 @@ def write_dsjson(recording: LogSource, span: Span, path: Path) -> int:
             rebuilt = shards[event.shard or 0]
             if event.type in ANSWERED and event.status != "late" and _stands(event, rebuilt):
                 made = recording.decision(event.decision or "")
-                if made is not None:
-                    file.write(_line(made, event, rebuilt) + b"\n")
+                for line in [] if made is None else _lines(made, event, rebuilt):
+                    file.write(line + b"\n")
                     count += 1
     return count
 
@@ -119,14 +121,29 @@ def _stands(event: EventLine, rebuilt: Rebuilder) -> bool:
     return event.model_version is not None and event.model_version not in rebuilt.undone
 
 
-def _line(made: EventLine, heard: EventLine, rebuilt: Rebuilder) -> bytes:
-    decision, shares = made.record_bytes(), made.reply.get("propensities", {})
+def _lines(made: EventLine, feedback_line: EventLine, rebuilt: Rebuilder) -> Iterator[bytes]:
+    """The line of a choice; of several slots one for each that has a reward."""
+    decision = made.record_bytes()
+    if decision.slots is None:
+        yield _line(made, feedback_line, decision, made.reply.get("propensities", {}), rebuilt)
+        return
+    asked = {part.decision: part for part, _ in slot_events(made, None)}
+    for answer, single in slot_events(feedback_line, decision):
+        if single is not None and single.propensities is not None:
+            part = asked[answer.decision]
+            shares = dict(zip(map(str, part.ids), single.propensities.tolist(), strict=True))
+            yield _line(part, answer, single, shares, rebuilt)
+
+
+def _line(
+    made: EventLine, feedback_line: EventLine, decision: Decision, shares: Mapping[str, float], rebuilt: Rebuilder
+) -> bytes:
     shown = int(decision.action)
     others = [place for place in range(len(made.ids)) if place != shown]
     others.sort(key=lambda place: -shares.get(str(made.ids[place]), 0.0))
     order = [shown, *others]
     probabilities = [shares.get(str(made.ids[place]), 0.0) for place in order] if shares else [1.0]
-    reward = _reward(heard, rebuilt)
+    reward = _reward(feedback_line, rebuilt)
     features = _features(decision, rebuilt.learner(made.key), rebuilt)
     fields: dict[str, Any] = {
         "_label_cost": -reward,
@@ -144,14 +161,14 @@ def _line(made: EventLine, heard: EventLine, rebuilt: Rebuilder) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def _reward(heard: EventLine, rebuilt: Rebuilder) -> float:
+def _reward(feedback_line: EventLine, rebuilt: Rebuilder) -> float:
     """The reward in the app's own range; silence is worth what the model says."""
-    if "reward" in heard.feedback:
-        return float(heard.feedback["reward"])
-    if "default_reward" in heard.feedback:
-        return float(heard.feedback["default_reward"])
+    if "reward" in feedback_line.feedback:
+        return float(feedback_line.feedback["reward"])
+    if "default_reward" in feedback_line.feedback:
+        return float(feedback_line.feedback["default_reward"])
     low, high = rebuilt.blueprint.terms.reward_range if rebuilt.blueprint is not None else (0.0, 1.0)
-    return low + (high - low) * float(heard.learner_input())
+    return low + (high - low) * float(feedback_line.learner_input())
 
 
 def _features(decision: Decision, learner: Learner, rebuilt: Rebuilder) -> list[dict[str, float]]:
@@ -262,21 +279,24 @@ def _json(value: Any) -> str | None:
 
 # Parquet: the same rows, and each event in full next to them, so that a log can be played again from the file.
 
-#: How many events are held at once, and how many bytes of them at most.
+#: Number of events that are held at once, and how many bytes of them at most.
 GROUP, GROUP_BYTES = 10_000, 64 << 20
 
 
 def write_parquet(recording: LogSource, span: Span, path: Path) -> int:
-    """The columns of `rows` and ``line``, the event as NDJSON says it; compressed, a group of rows at a time."""
+    """The columns of `rows`, typed ones for replays, and ``line``, the event as NDJSON says it; in groups of rows."""
     arrow, parquet = _arrow()
     whole, real, flag, text = arrow.int64(), arrow.float64(), arrow.bool_(), arrow.string()
     kinds = {"shard": whole, "seq": whole, "model_version": whole, "propensity": real, "explored": flag}
-    schema = arrow.schema([*((name, kinds.get(name, text)) for name in columns(recording)), ("line", arrow.binary())])
+    typed = [(name, text if name.startswith("learner") else arrow.binary()) for name in TYPED]
+    plain = [(name, kinds.get(name, text)) for name in columns(recording)]
+    schema = arrow.schema([*plain, *typed, ("line", arrow.binary())])
     count = 0
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
         held: list[dict[str, Any]] = []
         size = 0
         for event, found in rows(recording, span):
+            found |= typed_values(event)
             found["line"] = recording.text(event)
             held.append(found)
             size += len(found["line"])

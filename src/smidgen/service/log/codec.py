@@ -48,7 +48,8 @@ class DecisionBody(msgspec.Struct, array_like=True):
     shared
         In a keyed model, if present: ``start``, the initial state of the key, and ``names``, of columns that are new to
         the key (`smidgen.features.state.Carried`). In any model: ``request``, the caller's id of the request, and
-        ``rewards``, how several reports on the decision become one reward, if not ``first``.
+        ``rewards``, how several reports on the decision become one reward, if not ``first``; of a page that mixes two
+        rankings ``teams``, two bits for each candidate (`smidgen.service.loops.base.Loop.interleave`).
     beside
         The decision that was shown in its place, if another model made that.
     """
@@ -179,12 +180,12 @@ def read_value(content: bytes, seq: int) -> Any:
 
 def read_answers(learner: Learner, answers: Sequence[tuple[Event, Event]]) -> list[tuple[Decision, FeedbackBody, Any]]:
     """The decisions of answers, the bodies of the answers, and the learner's input: many at once, faster."""
-    heard = [read_feedback(event.body, event.seq) for event, _ in answers]
+    bodies = [read_feedback(event.body, event.seq) for event, _ in answers]
     decisions = learner.from_compact_many([read_decision(made.body, made.seq).record for _, made in answers])
     decisions = [
-        as_learnt(made, body.row, event.seq) for made, body, (event, _) in zip(decisions, heard, answers, strict=True)
+        as_learnt(made, body.row, event.seq) for made, body, (event, _) in zip(decisions, bodies, answers, strict=True)
     ]
-    return list(zip(decisions, heard, serialization.decode_many([each.learn for each in heard]), strict=True))
+    return list(zip(decisions, bodies, serialization.decode_many([each.learn for each in bodies]), strict=True))
 
 
 def _unreadable(seq: int, error: BaseException) -> InvalidRecord:

@@ -151,8 +151,8 @@ def content_digest(
     salt: bytes, type: str, version: int, at: float, decision: str | None, key: str | None, body: bytes | None
 ) -> bytes:
     """The salted digest of what an event says."""
-    told = _encode((type, version, at, bytes.fromhex(decision) if decision is not None else None, key, body))
-    return blake2b(salt + told, digest_size=DIGEST).digest()
+    content = _encode((type, version, at, bytes.fromhex(decision) if decision is not None else None, key, body))
+    return blake2b(salt + content, digest_size=DIGEST).digest()
 
 
 def chain_digest(before: bytes, seq: int, digest: bytes) -> bytes:

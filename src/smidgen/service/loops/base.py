@@ -69,14 +69,14 @@ class FeedbackKind(Struct, frozen=True, kw_only=True):
 
 
 class UiTexts(Struct, frozen=True, kw_only=True):
-    """What the pages say of a loop.
+    """Texts about a loop on the pages.
 
     Attributes
     ----------
     does
         What it does and what it learns from, in a line.
     out, about_out
-        What goes out to the app, and what it is for.
+        The output to the app, and what it is for.
     back
         What may come back, by the kind of feedback.
     curve, about_curve
@@ -86,7 +86,8 @@ class UiTexts(Struct, frozen=True, kw_only=True):
     waiting
         What decisions without feedback are.
     asks
-        What the form for a decision asks for: candidates, the features of one thing, nothing, or the request as JSON.
+        What the form for a decision asks for: candidates, the features of one thing, a context (where the model takes
+        one), or the request as JSON.
     labels
         Whether a new model is asked for labels.
     knobs
@@ -104,7 +105,7 @@ class UiTexts(Struct, frozen=True, kw_only=True):
     weights: str = "Strongest weights"
     about_weights: str = "What raises a score (right) and what lowers it (left)."
     waiting: str = "open"
-    asks: Literal["candidates", "features", "nothing", "json"] = "json"
+    asks: Literal["candidates", "features", "context", "json"] = "json"
     labels: bool = False
     knobs: bool = False
     tells_exploring: bool = True
@@ -136,7 +137,7 @@ class Example(Struct, frozen=True, kw_only=True):
 
 
 class Option(Struct, frozen=True, kw_only=True):
-    """Something a user may do: what the button says, beside it a hint, and the feedback that it sends."""
+    """Action that a user may take: the text of the button, a hint next to it, and the feedback that it sends."""
 
     text: str
     feedback: dict[str, Any]
@@ -154,7 +155,7 @@ class FormField(Struct, frozen=True, kw_only=True):
 
 
 class FeedbackForm(Struct, frozen=True, kw_only=True):
-    """What a hand may answer to a decision.
+    """Answers that a person may give to a decision by hand.
 
     Attributes
     ----------
@@ -201,7 +202,7 @@ def policy_choice(mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) 
 Answer = dict[str, Any]
 #: What a request has in every loop.
 COMMON = DecisionBody.__struct_fields__
-#: How many candidates the rounds before the first have.
+#: Number of candidates in the rounds before the first.
 REHEARSED = 5
 
 
@@ -225,7 +226,7 @@ class ParsedFeedback(NamedTuple):
 
 @dataclass(frozen=True)
 class AppChoice:
-    """What the app has chosen itself.
+    """Action that the app has chosen itself.
 
     Attributes
     ----------
@@ -259,7 +260,7 @@ class Loop(ABC):
     served_by: ClassVar[tuple[str, ...]] = ()
     #: What a request has beyond ``id`` and ``key``.
     request: ClassVar[type[DecisionBody]] = DecisionBody
-    #: What the answer has beyond what every answer has; the first field is what goes out.
+    #: What the answer has beyond what every answer has; the first field is the output.
     reply: ClassVar[type[msgspec.Struct]]
     #: What may come back: fields, all of which may be left out.
     feedback: ClassVar[type[FeedbackBody]]
@@ -268,15 +269,19 @@ class Loop(ABC):
     #: The figure by which people judge it, and whether it is a share.
     measure: str
     share: bool = True
-    #: What a decision that nobody answered counts for in the measure; None where it cannot be known.
+    #: What a decision without feedback counts for in the measure; None where it cannot be known.
     silence: float | None = 0.0
-    #: Whether its features may be records.
+    #: True if its features may be records.
     takes_records: ClassVar[bool] = False
-    #: Whether every row of a matrix of features is a request.
+    #: The most columns of its records, where they are few; None where they are many.
+    most_columns: ClassVar[int | None] = None
+    #: Name of a single record in a request.
+    asks: ClassVar[str] = "features"
+    #: True if every row of a matrix of features is a request.
     takes_matrix: ClassVar[bool] = False
-    #: How many features there are, where the loop says so itself.
+    #: Number of features, if the loop determines it.
     dim: ClassVar[int | None] = None
-    #: Whether requests and feedback hold texts, which a model may be told not to keep.
+    #: True if requests and feedback hold texts; a setting of the model says whether they are kept.
     takes_texts: ClassVar[bool] = False
     #: Settings of a learner that are facts of the model: another learner in its place has them too.
     facts: ClassVar[tuple[str, ...]] = ("dim",)
@@ -287,12 +292,14 @@ class Loop(ABC):
     evaluator: type[Evaluator] | None = None
     #: What a reader of what-if must know.
     caveats: tuple[str, ...] = ()
-    #: Whether its learners can say what they think best, so that `best` is worth asking.
+    #: True if its learners can say what they think best, so that `best` is worth asking.
     knows_best: ClassVar[bool] = False
-    #: Whether its answers are lists that people read from the top.
+    #: True if its answers are lists that people read from the top.
     shows_lists: ClassVar[bool] = False
-    #: Whether a fixed policy can answer in the place of the model (`hold_out`).
+    #: True if a fixed policy can answer instead of the model (`hold_out`).
     holds_out: ClassVar[bool] = False
+    #: True if the answers of two models can be mixed into one (`interleave`).
+    interleaves: ClassVar[bool] = False
 
     #: What is in force of what may change while a model lives: the range of its rewards among it.
     terms: Terms
@@ -304,7 +311,7 @@ class Loop(ABC):
         self.vectors = vectors
 
     def adapt_to(self, card: Card) -> None:
-        """Take note of what the model's learner hears: the figure that people judge it by may depend on that."""
+        """Adapt to the kind of feedback of the learner: the measure of the model may depend on it."""
         return
 
     def check_settings(self) -> None:
@@ -319,26 +326,26 @@ class Loop(ABC):
 
     @abstractmethod
     def context(self, body: Any) -> tuple[Any, Sequence[str]]:
-        """What the learner decides on, and the candidates' ids; ``body`` has the fields of `request`."""
+        """The learner's context, and the candidates' ids; ``body`` has the fields of `request`."""
 
     @abstractmethod
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
-        """What the app is told: the fields of `reply`."""
+        """Reply to the app: the fields of `reply`."""
 
     @abstractmethod
     def parse_field(
         self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any
     ) -> ParsedFeedback:
-        """What the learner is told; ``field`` is one of `feedback`."""
+        """Feedback as the learner takes it; ``field`` is one of `feedback`."""
 
     def parse_example(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
-        """What ``learner.teach`` takes: the context of an example, and its answer in the learner's own terms."""
+        """Arguments of ``learner.teach``: the context of an example, and its answer in the learner's own terms."""
         raise Impossible(f"the loop {self.name} does not accept examples", "request decisions and send feedback")
 
     def signal_for_follower(
         self, learner: Learner, mine: Decision, shown: Decision, ids: Sequence[str], field: str, value: Any
     ) -> TrainingSignal | None:
-        """What a learner is taught of the feedback on what another one showed; None where that says nothing to it.
+        """Lesson for a learner from the feedback on another learner's action; None if it can learn nothing from it.
 
         Parameters
         ----------
@@ -354,7 +361,7 @@ class Loop(ABC):
         return None
 
     def read_app_choice(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> AppChoice:
-        """What the app has chosen itself, in the learner's own terms, and what the learner is taught by it."""
+        """The app's own choice in the learner's own terms, and the lesson for the learner."""
         raise Impossible(f"the loop {self.name} does not accept chosen", 'remove "chosen"')
 
     def hold_out(self, mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) -> Decision:
@@ -371,12 +378,29 @@ class Loop(ABC):
         """
         raise Impossible(f"the loop {self.name} has no holdout", 'remove "holdout"')
 
+    def interleave(self, mine: Decision, rival: Decision, seed: int) -> tuple[Decision, bytes]:
+        """Return the decision that mixes the answers of two models, and which candidates are the rival's.
+
+        Parameters
+        ----------
+        mine, rival
+            The decisions of both on the same request.
+        seed
+            The seed of the draft, which belongs to the number of the first decision.
+
+        Returns
+        -------
+        The decision instead of the first, without a probability, and two bits for each candidate: first of all
+        whether they are the rival's, then of all whether they tell nothing, since both would have taken them next.
+        """
+        raise Impossible(f"the loop {self.name} has no rankings to mix", 'remove "compare"')
+
     def answers_of(self, ids: Sequence[Any]) -> Sequence[Any]:
         """Return what scores and probabilities are about, in their order: the candidates' ids."""
         return ids
 
     def agrees(self, mine: Decision, other: Any) -> bool | None:
-        """Whether the learner's best guess is the other answer; None where nobody can say."""
+        """True if the learner's best guess is the other answer; None if that cannot be known."""
         return same(mine.greedy, other)
 
     def target_propensity(self, mine: Decision, shown: Decision) -> float | None:
@@ -384,7 +408,7 @@ class Loop(ABC):
         return None
 
     def default_feedback(self) -> ParsedFeedback:
-        """What the learner is told when a window closes without feedback, where that has a worth."""
+        """Feedback for the learner when a window closes without any, in models with a default reward."""
         if self.terms.default_reward is None:
             raise Impossible("the model does not learn from missing feedback", "set its default_reward")
         return self.parse_reward(self.terms.default_reward)
@@ -392,6 +416,11 @@ class Loop(ABC):
     def parse_reward(self, value: float) -> ParsedFeedback:
         """A reward for what was shown; the figure is the app's own number."""
         return ParsedFeedback(self.terms.reward(value), float(value))
+
+    def parse_rewards(self, value: Mapping[str, float]) -> ParsedFeedback:
+        """Rewards for the slots of what was shown, by slot; the figure is their mean in the app's own range."""
+        learned = {slot: self.terms.reward(reward) for slot, reward in value.items()}
+        return ParsedFeedback(learned, float(np.mean(list(value.values()))))
 
     def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:
         """Refuse a request with fields of other loops, or without those of this one; ``but`` may be there."""
@@ -406,7 +435,7 @@ class Loop(ABC):
     def parse_feedback(
         self, learner: Learner, decision: Decision, ids: Sequence[str], given: Mapping[str, Any]
     ) -> ParsedFeedback:
-        """What the learner is told, if the fields that were given are of this loop and the learner takes them."""
+        """Feedback for the learner; refuse fields of another loop, or those that the learner does not accept."""
         field, value = self.check_feedback(type(learner).__name__, learner.card, given)
         return self.parse_field(learner, decision, ids, field, value)
 
@@ -441,16 +470,16 @@ class Loop(ABC):
         return accepted if near is None else f'did you mean "{near}"? {accepted[0].upper()}{accepted[1:]}'
 
     def loggable_feedback(self, given: dict[str, Any], reaction: ParsedFeedback) -> dict[str, Any]:
-        """What the log keeps of feedback beside what was learnt: the fields as they came, unless a loop says less."""
+        """Feedback as the log keeps it next to what was learned: the fields as they came, unless a loop keeps less."""
         return given
 
     def accepts(self, kind: str, card: Card) -> bool:
-        """Whether a learner with this card can be told this kind of feedback here."""
+        """True if a learner with this card accepts this kind of feedback in this loop."""
         return kind in card.kinds
 
     @classmethod
     def supports(cls, card: Card) -> bool:
-        """Whether the service offers a learner with this card for the loop."""
+        """True if the service offers a learner with this card for the loop."""
         return not card.not_served and any(loop in card.loops for loop in (cls.name, *cls.served_by))
 
     def warmup_request(self, features: Callable[[], Any]) -> dict[str, Any]:
@@ -464,45 +493,47 @@ class Loop(ABC):
             asked["candidates"] = [{"id": str(i), "features": features()} for i in range(REHEARSED)]
             if self.vectors.records:
                 asked["context"] = features()
+        if self.asks == "context" and self.vectors.records:
+            asked["context"] = features()
         if "features" in asked:
             asked["features"] = features() if self.vectors.dim is not None else None
         return asked
 
     def is_forwarded(self, answer: Answer) -> bool | None:
-        """Whether anybody saw it; None where everything is seen."""
+        """True if a user saw it; None in loops in which users see everything."""
         return None
 
     # Told to people
 
-    def best(self, learner: Learner) -> BestReply | None:
-        """What the learner thinks best now, where an answer is the same for everybody; None elsewhere."""
+    def best(self, learner: Learner, context: Any = None) -> BestReply | None:
+        """Present best action of a loop, in a context or without; None in loops without one."""
         return None
 
     @abstractmethod
     def request_text(self, ids: Sequence[str]) -> str:
-        """What the app asked for."""
+        """The request, in a few words."""
 
     @abstractmethod
     def short_text(self, reply: Mapping[str, Any]) -> str:
-        """What the app was told, in a few words."""
+        """The reply, in a few words."""
 
     @abstractmethod
     def feedback_text(self, field: str, value: Any) -> str:
-        """What the user did, in a few words."""
+        """The feedback, in a few words."""
 
     def reply_text(self, reply: Mapping[str, Any]) -> str:
-        """What the app was told, as part of a sentence."""
+        """The reply, as part of a sentence."""
         return f"it proposed {self.short_text(reply)}"
 
     def feedback_form(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> FeedbackForm:
-        """What a person may answer by hand."""
+        """Answers that a person may give by hand."""
         fields = ", ".join(self.kinds)
         return FeedbackForm(
             text=f"It decided: {self.short_text(reply)}.", entry=FormField(label=f"Feedback as JSON (one of {fields})")
         )
 
     def weight_name(self, index: int) -> str:
-        """What a weight without a name is called."""
+        """Display name of a weight without a name."""
         return f"column {index}" if self.vectors.hashed else f"feature {index + 1}"
 
     def no_weights_reason(self, learner: Learner, error: NoWeights) -> str:
@@ -513,7 +544,7 @@ class Loop(ABC):
 
     @abstractmethod
     def measure_of(
-        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+        self, made: Decision, signal: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
         """The measure of an answered decision of a log."""
 
@@ -521,7 +552,7 @@ class Loop(ABC):
 
     @classmethod
     def description(cls) -> dict[str, Any]:
-        """What the pages know of the loop."""
+        """Description of the loop for the pages."""
         return {
             "name": cls.name,
             "words": cls.words,

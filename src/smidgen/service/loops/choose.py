@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from smidgen.checks import suggest
 from smidgen.decision import Decision
@@ -37,10 +37,19 @@ from smidgen.service.loops.features import (
     read,
     without_excluded,
 )
-from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Record, Reward
+from smidgen.service.loops.slots import (
+    app_choices,
+    check_slots,
+    fill_slots,
+    hold_out_slots,
+    slot_lessons,
+    slots_answer,
+)
+from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, Id, Record, Reward, SlotBody, SlotChoice
 from smidgen.structures.choice import known_costs
+from smidgen.structures.slots import MOST_SLOTS
 
-#: By what people judge a model that hears rewards.
+#: The measure of a model that learns from rewards.
 MEAN_REWARD = "mean reward"
 #: What a reader of what-if must know of a log of rewards.
 ANSWERED = (
@@ -59,7 +68,7 @@ EXPLORATION = Figure(
 
 
 def reward_form(text: str, reward_range: tuple[float, float]) -> FeedbackForm:
-    """What a person may say by hand of an answer that a reward is for, in the app's own range."""
+    """Options for rating an answer by hand, in the app's own range of rewards."""
     low, high = reward_range
     options = [
         Option(text=f"Success (reward {high:g})", feedback={"reward": high}, main=True),
@@ -71,7 +80,7 @@ def reward_form(text: str, reward_range: tuple[float, float]) -> FeedbackForm:
 
 
 class Request(DecisionBody, kw_only=True):
-    """What to choose from.
+    """Candidates, with their context.
 
     Attributes
     ----------
@@ -81,11 +90,14 @@ class Request(DecisionBody, kw_only=True):
         A record of what is the same for all candidates.
     exclude
         Ids that must not be shown.
+    slots
+        Models that learn from rewards: 1 to 50 places to fill, in this order, no candidate twice.
     """
 
     candidates: Candidates
     context: Record | None = None
     exclude: list[AnyId] | None = None
+    slots: Annotated[list[SlotBody], Meta(min_length=1, max_length=MOST_SLOTS)] | None = None
 
 
 class Reply(Struct, omit_defaults=True):
@@ -94,7 +106,9 @@ class Reply(Struct, omit_defaults=True):
     Attributes
     ----------
     choice
-        The chosen candidate's id.
+        The chosen candidate's id; with slots, that of the first slot.
+    choices
+        With slots: the choice of each, in the order of the slots.
     pair
         Dueling bandits: both candidates that are shown.
     propensities
@@ -104,6 +118,7 @@ class Reply(Struct, omit_defaults=True):
     """
 
     choice: str | int
+    choices: list[SlotChoice] = []
     pair: list[str | int] = []
     propensities: dict[str, float] = {}
     price: dict[str, float] = {}
@@ -117,11 +132,16 @@ class ChooseFeedback(FeedbackBody, kw_only=True):
     better
         The candidate that would have been better.
     reward
-        The reward for what was shown, within `reward_range`; of a model with weights of parts: values of parts.
+        The reward for what was shown, within `reward_range`; of a model with weights of parts: values of parts. Of a
+        decision with slots: for each of them.
+    rewards
+        Of a decision with slots: a reward for each slot, by the slot's id. Slots that are left out may follow in other
+        reports until the window ends.
     """
 
     better: AnyId | UnsetType = UNSET
     reward: Reward | UnsetType = UNSET
+    rewards: Annotated[dict[Id, Reward], Meta(min_length=1, max_length=MOST_SLOTS)] | UnsetType = UNSET
 
 
 class Choose(Loop):
@@ -131,7 +151,11 @@ class Choose(Loop):
     request = Request
     reply = Reply
     feedback = ChooseFeedback
-    kinds: ClassVar[Mapping[str, str]] = {"better": Feedback.BETTER, "reward": Feedback.REWARD}
+    kinds: ClassVar[Mapping[str, str]] = {
+        "better": Feedback.BETTER,
+        "reward": Feedback.REWARD,
+        "rewards": Feedback.REWARD,
+    }
     measure = "left unchanged"
     takes_records = True
     holds_out = True
@@ -168,12 +192,15 @@ class Choose(Loop):
         },
         feedback=(("the preferred candidate", {"better": "y"}),),
     )
+    #: Whether its learner can fill several slots.
+    _fills_slots = False
     evaluator: type[Evaluator] | None = CoactiveEvaluator
     caveats: tuple[str, ...] = CAVEATS
 
     def adapt_to(self, card: Card) -> None:
-        """Where rewards come back, their mean says how well it goes; others by propensities."""
-        if Feedback.BETTER not in card.kinds:
+        """Compare learners by the mean reward if feedback is rewards, else by propensities."""
+        self._fills_slots = Feedback.BETTER not in card.kinds
+        if self._fills_slots:
             self.measure, self.share, self.evaluator = MEAN_REWARD, False, RewardEvaluator
             self.caveats = ANSWERED
 
@@ -200,10 +227,19 @@ class Choose(Loop):
         context = build_context(ids, rows, body.context, self.vectors)
         if costs:
             context.costs = known_costs([costs[str(id)] for id in ids], len(ids))
+        if body.slots is not None:
+            if not self._fills_slots:
+                raise Impossible(
+                    "slots are given, and the model learns from preferred candidates",
+                    'remove "slots", or create a model with "feedback": "reward"',
+                )
+            fill_slots(context, body.slots, body.exclude or ())
         return context, ids
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
-        """The chosen id; of a learner that shows two, also its rival."""
+        """The chosen id; of a learner that shows two, also its rival; with slots, those of each."""
+        if decision.slots is not None:
+            return slots_answer(decision, ids)
         if np.ndim(decision.action):
             pair = [ids[i] for i in decision.action]
             return {"choice": pair[0], "pair": pair}
@@ -218,8 +254,13 @@ class Choose(Loop):
         self, learner: Learner, decision: Decision, ids: Sequence[str], field: str, value: Any
     ) -> ParsedFeedback:
         """The better item; of a pair, which of the two; or the reward."""
+        if field == "rewards":
+            check_slots(decision.slots, value)
+            return self.parse_rewards(value)
         if self.kinds[field] == Feedback.REWARD:
             return self.parse_reward(value)
+        if decision.slots is not None:
+            raise Impossible(f"{field} is given and the decision has slots", 'send {"rewards": {…}}')
         (chosen,) = positions_of([value], ids, field)
         if not np.ndim(decision.action):
             return ParsedFeedback(chosen, float(chosen == decision.action))
@@ -237,12 +278,16 @@ class Choose(Loop):
         """The better item, or the one that was shown with its reward."""
         if self.kinds[field] not in learner.card.kinds:
             return None
+        if shown.slots is not None:
+            return TrainingSignal(slot_lessons(self.terms, shown.actions or (), shown.slots, value))
         if self.kinds[field] == Feedback.REWARD:
             return TrainingSignal((int(shown.action), self.parse_reward(value).learn))
         return TrainingSignal(positions_of([value], ids, field)[0])
 
     def read_app_choice(self, learner: Learner, mine: Decision, ids: Sequence[str], value: Any) -> AppChoice:
         """The item; of learners by reward it is worth the best, and what they would have shown in its place nothing."""
+        if mine.slots is not None:
+            return app_choices(mine, ids, value)
         if isinstance(value, list | bool):
             raise Impossible(f"chosen is {json_text(value)}", "send the id of one candidate")
         (place,) = positions_of([value], ids, "chosen")
@@ -253,11 +298,13 @@ class Choose(Loop):
         return AppChoice(place, agreed, lessons)
 
     def target_propensity(self, mine: Decision, shown: Decision) -> float | None:
-        """As its propensities say."""
+        """As its propensities say; nobody knows that of several slots, since each depends on those before it."""
         return None if np.ndim(shown.action) or np.ndim(mine.action) else chance_of(mine, shown.action)
 
     def hold_out(self, mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) -> Decision:
-        """One candidate."""
+        """One candidate, or one for each slot."""
+        if mine.slots is not None:
+            return hold_out_slots(mine, ids, policy, draw)
         return policy_choice(mine, ids, policy, draw)
 
     def parse_example(self, learner: Learner, body: Request, answer: Any) -> tuple[Any, Any]:
@@ -265,35 +312,50 @@ class Choose(Loop):
         context, ids = self.context(body)
         if Feedback.BETTER in learner.card.kinds:
             return context, positions_of([answer], ids, "answer")[0]
+        if body.slots is None:
+            return context, self._known_reward(answer, ids, "answer")
+        if not isinstance(answer, dict) or not answer:
+            raise Impossible(f"answer is {json_text(answer)}", 'send {"hero": {"choice": "red", "reward": 1}}')
+        check_slots([slot.id for slot in body.slots], answer)
+        return context, {slot: self._known_reward(each, ids, f"answer.{slot}") for slot, each in answer.items()}
+
+    def _known_reward(self, answer: Any, ids: Sequence[str], field: str) -> tuple[int, float]:
+        """A candidate that was shown, and its reward."""
         if not isinstance(answer, dict) or answer.keys() != {"choice", "reward"}:
-            raise Impossible(f"answer is {json_text(answer)}", 'send {"choice": "red", "reward": 1}')
+            raise Impossible(f"{field} is {json_text(answer)}", 'send {"choice": "red", "reward": 1}')
         if isinstance(answer["reward"], bool) or not isinstance(answer["reward"], int | float):
-            raise Impossible(f"answer.reward is {json_text(answer['reward'])}", "send a number from 0 to 1")
-        (chosen,) = positions_of([answer["choice"]], ids, "answer.choice")
-        return context, (chosen, self.parse_reward(answer["reward"]).learn)
+            raise Impossible(f"{field}.reward is {json_text(answer['reward'])}", "send a number from 0 to 1")
+        (chosen,) = positions_of([answer["choice"]], ids, f"{field}.choice")
+        return chosen, self.parse_reward(answer["reward"]).learn
 
     def request_text(self, ids: Sequence[str]) -> str:
-        """How many candidates."""
+        """Number of candidates."""
         return f"a choice among {len(ids)} candidates"
 
     def short_text(self, reply: Mapping[str, Any]) -> str:
-        """The one, or the two."""
+        """The one, the two, or those of the slots."""
+        if "choices" in reply:
+            return ", ".join(f"{each['slot']}: {each['choice']}" for each in reply["choices"])
         return " or ".join(map(str, reply["pair"])) if "pair" in reply else str(reply["choice"])
 
     def reply_text(self, reply: Mapping[str, Any]) -> str:
-        """The one, or the two."""
+        """The one, the two, or those of the slots."""
+        if "choices" in reply:
+            return "it chose " + ", ".join(f"{each['choice']} for {each['slot']}" for each in reply["choices"])
         if "pair" in reply:
             return f"it showed {reply['pair'][0]} next to {reply['pair'][1]}"
         return f"it chose {reply['choice']}"
 
     def feedback_text(self, field: str, value: Any) -> str:
-        """Which was better, or what it was worth."""
+        """Describe the preferred candidate, or the reward."""
+        if field == "rewards":
+            return ", ".join(f"{slot}: {_reward_text(each)}" for slot, each in value.items())
         return f"reward {value:.4g}" if self.kinds[field] == Feedback.REWARD else preference_text([value])
 
     def feedback_form(self, learner: type[Learner], reply: Mapping[str, Any], ids: Sequence[str]) -> FeedbackForm:
         """Any of them, or one of the two."""
         if Feedback.BETTER not in learner.card.kinds:
-            return reward_form(f"It chose {reply['choice']}. What was the reward?", self.terms.reward_range)
+            return reward_form(f"It chose {self.short_text(reply)}. What was the reward?", self.terms.reward_range)
         pair = reply.get("pair")
         text = f"It chose {reply['choice']}. Which candidate does the user prefer?"
         if pair is not None:
@@ -302,9 +364,18 @@ class Choose(Loop):
         return FeedbackForm(text=text, options=options)
 
     def measure_of(
-        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+        self, made: Decision, signal: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
-        """Whether the choice was left as it was, or its reward."""
+        """1 if the choice was accepted unchanged, else 0; or its reward."""
+        if "rewards" in feedback:
+            return float(np.mean(list(feedback["rewards"].values())))
         if "reward" in feedback:
             return float(feedback["reward"])
         return float(feedback.get("better") == reply.get("choice"))
+
+
+def _reward_text(value: Any) -> str:
+    """A reward, or its parts, in a few words."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{part} {number:.4g}" for part, number in value.items())
+    return f"{value:.4g}"

@@ -201,11 +201,11 @@ class DraftLoop(Loop):
         return f"one of {len(ids)} drafts"
 
     def short_text(self, reply: Mapping[str, Any]) -> str:
-        """Which one."""
+        """The number of the chosen draft."""
         return str(reply["choice"])
 
     def reply_text(self, reply: Mapping[str, Any]) -> str:
-        """Which one."""
+        """The number of the chosen draft."""
         return f"it chose the draft {reply['choice']}"
 
     def feedback_text(self, field: str, value: Any) -> str:

@@ -28,7 +28,7 @@ from smidgen.evaluate.off_policy import (
 
 # 95 % intervals of shares and means. Below `FEW` observations there is none.
 
-#: Of the normal law: 95 % lie within so many standard deviations.
+#: Of the normal distribution: 95 % lie within this many standard deviations.
 Z = 1.959964
 #: Fewer observations have a value and no interval.
 FEW = 10
@@ -184,7 +184,7 @@ def _effective(weights: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> fl
     return float(weights.sum() ** 2 / (weights @ weights))
 
 
-#: The running figure is shown after so many decisions, and each time the log has grown by this factor.
+#: The running figure is shown after a number of decisions, and each time the log has grown by this factor.
 FIRST, GROWTH = 50, 1.25
 #: Intervals fail with this probability.
 ALPHA = 0.05
@@ -193,7 +193,7 @@ WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.8, 1.25, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, math
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure after so many answered decisions, with its interval; None while there are too few terms.
+    """A figure after a number of answered decisions, with its interval; None while there are too few terms.
 
     Attributes
     ----------

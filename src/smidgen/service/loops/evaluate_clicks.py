@@ -30,7 +30,7 @@ from smidgen.structures import Clicks
 if TYPE_CHECKING:
     from smidgen.service.log.codec import EventLine
 
-#: So many places are told of.
+#: Number of places that are reported.
 PLACES = 10
 #: Lists that were rarer than this are not weighed as a whole.
 RAREST = math.log(1e-9)
@@ -226,7 +226,7 @@ class ClickEvaluator(CoactiveEvaluator):
     def mine(self, event: EventLine, made: Decision) -> Decision:
         """The learner's decision at the time of the logged one."""
         mine = self._mine.take(event.decision or "")
-        return self.anew(event.key, mine if isinstance(mine, Decision) else None, made)
+        return self.redecide(event.key, mine if isinstance(mine, Decision) else None, made)
 
     def learn(self, event: EventLine, decision: Decision, better: Any) -> None:
         """Learn from an answer. Learners of clicks receive the clicks themselves."""
@@ -259,7 +259,7 @@ class ClickEvaluator(CoactiveEvaluator):
 
     @property
     def main(self) -> str:
-        """Which of the figures is shown over time."""
+        """Name of the figure that is shown over time."""
         return BY_PLACE if self._pages and self._curve() is not None else self.measure
 
     def band(self) -> list[Point]:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 #: A model of the rewards of labels looks at no more numbers than this in one decision.
 MODELLED = 20_000
-#: So many of the latest decisions are kept whole; of earlier ones only the numbers.
+#: Number of the latest decisions that are kept whole; of earlier ones only the numbers.
 WHOLE = 4096
 
 
@@ -164,7 +164,7 @@ def _with_one(rows: FloatArray) -> FloatArray:
 
 
 def _by_label(indices: Any, values: Any, count: int, dim: int) -> Iterator[Choice]:
-    """Of each row so many candidates: the row with a constant, in columns of its own for each label."""
+    """Candidates of each row, one per label: the row with a constant, in columns of its own."""
     many, each = indices.shape[0], indices.shape[1] + 1
     where, what = np.empty((many, count, each), np.int64), np.ones((many, count, each))
     where[:, :, :-1], what[:, :, :-1], where[:, :, -1] = indices[:, None, :], values[:, None, :], dim
@@ -178,7 +178,7 @@ def _by_label(indices: Any, values: Any, count: int, dim: int) -> Iterator[Choic
 
 # Other learners on a log of rewards for what was shown: what each would have earned, by its propensities.
 
-#: So many ids are counted.
+#: Maximum number of ids that are counted.
 IDS = 10_000
 NOT_DRAWN = (
     "nothing in this log was drawn at random (no decision has a propensity below 1): what was never shown cannot be "
@@ -186,7 +186,7 @@ NOT_DRAWN = (
 )
 TAUGHT = (
     "it learns along from what the log showed, as a shadow does, not from what it would have shown itself; the figures "
-    "are those of such a learner, round by round, each before it has heard of the round"
+    "are those of such a learner, round by round, each before it learns the round"
 )
 
 
@@ -234,7 +234,7 @@ class RewardEvaluator(Evaluator):
         )  # a decision, or `ReplayedDecision`; within a batch its place
         self._would: Counter[Any] = Counter()
         self._shown: Counter[Any] = Counter()
-        self._heard: Counter[Any] = Counter()
+        self._shown_counts: Counter[Any] = Counter()
         self._without = self._missed = self._drawn = 0
 
     @classmethod
@@ -260,7 +260,7 @@ class RewardEvaluator(Evaluator):
         self.ask(event, made, lambda count: chances(mine, count))
 
     def ask(self, event: EventLine, made: Decision, mine: Callable[[int], FloatArray]) -> None:
-        """Take note of what the learner would show: how likely each of so many candidates."""
+        """Store the probabilities with which the learner would show each candidate."""
         ids = self.names(event)
         count = len(made.propensities) if made.propensities is not None else max(len(ids), 1)
         mine_p, shown = mine(count), int(made.action)
@@ -297,7 +297,7 @@ class RewardEvaluator(Evaluator):
         plans = {
             key: RowPlan(key, learner)
             for key, learner in learners.items()
-            if isinstance(learner, BatchLearner) and self.hears(learner)
+            if isinstance(learner, BatchLearner) and self.learns_from_log(learner)
         }
         if len(steps) < FEWEST or len(plans) < len(learners) or not steps.plain:
             super().follow(steps)
@@ -324,14 +324,14 @@ class RewardEvaluator(Evaluator):
         for id, (key, place) in waiting.items():
             self._mine.settle(id, found[key].mine(place))
 
-    def hears(self, learner: Learner) -> bool:
+    def learns_from_log(self, learner: Learner) -> bool:
         """True if a learner accepts the feedback of `step_of`."""
         return Feedback.REWARD in learner.card.kinds
 
     def step_of(self, event: EventLine, made: Decision) -> LogStep:
         """The step that a learner replays for an answer."""
         p = made.propensity if made.propensity is not None else 1.0
-        return LogStep(made.context, made.action, self.told(event, made), p)
+        return LogStep(made.context, made.action, self.learned_value(event, made), p)
 
     def compare(self, event: EventLine, made: Decision, mine: ReplayResult, place: int) -> None:
         """Take note of an answer to the decision of that place."""
@@ -349,7 +349,7 @@ class RewardEvaluator(Evaluator):
     def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Weigh the reward, then learn it."""
         self.weigh(event, made, reward_of(event, made))
-        self.hear(event, made, self.mine(event, made))
+        self.learn_from(event, made, self.mine(event, made))
 
     def mine(self, event: EventLine, made: Decision) -> Decision | None:
         """The learner's decision, if still buffered."""
@@ -374,8 +374,8 @@ class RewardEvaluator(Evaluator):
     def _saw_weighed(self, reward: float, p: float | None, *asked: Any) -> None:
         """Count a reward with its propensity and the fields of `PolicyTerms` of the decision."""
         target, expected, predicted, shown, most, mass, possible = asked
-        if len(self._heard) < IDS or shown in self._heard:
-            self._heard[shown] += 1
+        if len(self._shown_counts) < IDS or shown in self._shown_counts:
+            self._shown_counts[shown] += 1
         if p is None:
             self._without += 1
             return
@@ -384,14 +384,14 @@ class RewardEvaluator(Evaluator):
         before = self.curve[-1] if self.curve else 0.0
         self.curve.append(before + (reward * target / p - before) / (len(self.curve) + 1))
 
-    def hear(self, event: EventLine, made: Decision, mine: Decision | None) -> None:
+    def learn_from(self, event: EventLine, made: Decision, mine: Decision | None) -> None:
         """Learn from the logged feedback if it belongs to the learner's own answer."""
-        mine = self.anew(event.key, mine, made)
+        mine = self.redecide(event.key, mine, made)
         p = made.propensity if made.propensity is not None else 1.0
         own = msgspec.structs.replace(mine, action=made.action, propensity=p)
-        self.learner(event.key).learn(own, self.told(event, made))
+        self.learner(event.key).learn(own, self.learned_value(event, made))
 
-    def told(self, event: EventLine, made: Decision) -> Any:
+    def learned_value(self, event: EventLine, made: Decision) -> Any:
         """Feedback for the learner."""
         return reward_of(event, made)
 
@@ -417,7 +417,7 @@ class RewardEvaluator(Evaluator):
 
     @property
     def main(self) -> str:
-        """Which of the figures is shown over time."""
+        """Name of the figure that is shown over time."""
         return f"{self.measure} (self-normalised)"
 
     def band(self) -> list[Point]:
@@ -439,7 +439,7 @@ class RewardEvaluator(Evaluator):
             return []
         return [
             f"It prefers {name} in {_percent(wanted)} of the decisions, and the log shows {name} in {_percent(had)}: "
-            f"for these the estimate hangs on {self._heard[name]} answered decisions."
+            f"for these the estimate hangs on {self._shown_counts[name]} answered decisions."
         ]
 
 
@@ -480,10 +480,10 @@ class RewardedLabels(RewardEvaluator):
 class LabelEvaluator(RewardedLabels):
     """Estimated accuracy of another learner.
 
-    Where the right label is known, it plays a run of its own and hears what it would have heard. Where only the shown
-    label was judged, its accuracy is known for sure where it says what was shown, and (as wrong) where what was shown
-    was right and it says otherwise; the rest gives bounds. Where the shown label was drawn, propensities give an
-    estimate.
+    If the right label is known, it plays a run of its own and receives the feedback that it would have received. Where
+    only the shown label was judged, its accuracy is known for sure where it says what was shown, and (as wrong) where
+    what was shown was right and it says otherwise; the rest gives bounds. Where the shown label was drawn, propensities
+    give an estimate.
     """
 
     measure = "accuracy"
@@ -510,13 +510,13 @@ class LabelEvaluator(RewardedLabels):
 
     def on_feedback(self, event: EventLine, made: Decision) -> None:
         """Compare, then learn."""
-        mine = self.anew(event.key, self.mine(event, made), made)
+        mine = self.redecide(event.key, self.mine(event, made), made)
         if (true := self._plays(event, made)) is not None:
             self._asked.take(event.decision or "")
             self._play(event, made, mine, true)
             return
         self._judge(event, made, chances(mine, len(self._labels)))
-        self.hear(event, made, mine)
+        self.learn_from(event, made, mine)
 
     def compare(self, event: EventLine, made: Decision, mine: ReplayResult, place: int) -> None:
         """Compare, once all is learnt."""
@@ -536,7 +536,7 @@ class LabelEvaluator(RewardedLabels):
         _, true = self._truth(event.feedback, made.action)
         return true if "label" in event.feedback or len(self._labels) == 2 else None
 
-    def hears(self, learner: Learner) -> bool:
+    def learns_from_log(self, learner: Learner) -> bool:
         """Right or wrong, and nothing but that."""
         return Feedback.BIT in learner.card.kinds and Feedback.LABEL not in learner.card.kinds
 
@@ -569,17 +569,17 @@ class LabelEvaluator(RewardedLabels):
     def _saw_untaught(self) -> None:
         self._untaught += 1
 
-    def hear(self, event: EventLine, made: Decision, mine: Decision | None) -> None:
+    def learn_from(self, event: EventLine, made: Decision, mine: Decision | None) -> None:
         """Right or wrong of what was shown; those that need the right label learn only where it is known."""
         learner = self.learner(event.key)
         if mine is None or Feedback.BIT in learner.card.kinds:
-            super().hear(event, made, mine)
+            super().learn_from(event, made, mine)
         elif (true := self._truth(event.feedback, made.action)[1]) is not None:
             learner.learn(mine, true)
         else:
             self.observe("untaught")
 
-    def told(self, event: EventLine, made: Decision) -> Any:
+    def learned_value(self, event: EventLine, made: Decision) -> Any:
         """Right or wrong."""
         return self._truth(event.feedback, made.action)[0]
 
@@ -610,7 +610,7 @@ class LabelEvaluator(RewardedLabels):
 
     @property
     def main(self) -> str:
-        """Which of the figures is shown over time."""
+        """Name of the figure that is shown over time."""
         return super().main if self._judged else self.measure
 
     def band(self) -> list[Point]:
@@ -620,7 +620,7 @@ class LabelEvaluator(RewardedLabels):
         return checkpoints(len(self._played), lambda n: progressive(self._played[:n])[0])
 
     def _truth(self, feedback: dict[str, Any], shown: int) -> tuple[bool, int | None]:
-        """Whether the shown label was correct, and the true label, if known."""
+        """True if the shown label was correct; and the true label, if it is known."""
         if "label" in feedback:
             true = self._labels.index(feedback["label"])
             return true == shown, true

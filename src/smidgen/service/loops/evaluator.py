@@ -104,9 +104,9 @@ class TrainingSignal:
     answer
         What ``teach`` takes as the answer; with ``shown``, what ``learn`` takes as feedback. None teaches nothing.
     context
-        What it is the answer to; None is the context of the learner's own decision, which lies beside.
+        The context of the answer; None is the context of the learner's own decision, in the next field.
     shown
-        What was shown in the place of the learner's own answer, where it learns as if it had shown that itself.
+        What was shown instead of the learner's own answer, where it learns as if it had shown that itself.
     chance
         The probability with which that was shown, of learners that draw.
 
@@ -164,7 +164,7 @@ def chance_of(mine: Decision, action: Any) -> float | None:
 
 T = TypeVar("T")
 
-#: So many open decisions are remembered; the oldest beyond that count as never answered.
+#: Maximum number of open decisions that are remembered; the oldest beyond that count as never answered.
 OPEN = 200_000
 
 
@@ -215,7 +215,7 @@ class Steps(list[tuple["EventLine", Decision | None]]):
         self.shared: dict[Any, Any] = {}
 
     def whose(self) -> set[str | None]:
-        """Whose they are."""
+        """Keys that the events are about."""
         return {event.key for event, _ in self}
 
     @cached_property
@@ -227,7 +227,7 @@ class Steps(list[tuple["EventLine", Decision | None]]):
 class SharedLogStats:
     """Statistics shared by all evaluators of a log. It receives events before they do."""
 
-    #: Whether it must hear of all decisions, also where only some keys are looked at.
+    #: True if it needs all decisions, also if only some keys are evaluated.
     listens: bool = False
 
     def on_decision(self, event: EventLine) -> None:
@@ -270,7 +270,7 @@ class Evaluator(ABC):
     """
 
     measure: str
-    #: Whether it can be told of several events together: nothing that it does on the way depends on its companion.
+    #: True if it can process several events together: nothing that it does depends on its companion.
     patient: ClassVar[bool] = False
 
     def __init__(self, blueprint: Blueprint) -> None:
@@ -335,7 +335,7 @@ class Evaluator(ABC):
 
     @property
     def main(self) -> str:
-        """Which of the figures is shown over time."""
+        """Name of the figure that is shown over time."""
         return self.measure
 
     def band(self) -> list[Point]:
@@ -374,6 +374,10 @@ class Evaluator(ABC):
         except SmidgenError:
             self.observe("unable", 1)
 
+    def on_costs(self, event: EventLine, made: Decision, costs: Mapping[str, float]) -> None:
+        """Apply a reported cost of a decision, with a reward or without."""
+        return
+
     def on_new_labels(self, labels: Sequence[int], names: Sequence[str]) -> None:
         """Labels were added: their numbers, and their names."""
         self._classes += labels
@@ -393,7 +397,7 @@ class Evaluator(ABC):
                 add_classes(self._learners[key], *self._classes)
         return self._learners[key]
 
-    def anew(self, key: str | None, mine: Decision | None, made: Decision) -> Decision:
+    def redecide(self, key: str | None, mine: Decision | None, made: Decision) -> Decision:
         """The learner's decision on the present rows; decided now if it is no longer buffered."""
         learner = self.learner(key)
         if mine is None:
@@ -459,7 +463,7 @@ CAVEATS = (
 
 
 class CoactiveEvaluator(Evaluator):
-    """How often another learner ranks the user's preferred object above the shown one.
+    """Evaluator of preferences: the share in which another learner ranks the preferred object above the shown one.
 
     Its utility w·φ of both is compared before it learns that the one is better. Feedback that left the shown object as
     it was, or changed only what the features do not see, compares nothing and is not counted.
@@ -517,9 +521,9 @@ class CoactiveEvaluator(Evaluator):
         ]
 
 
-def preference_pair(made: Decision, told: Any) -> tuple[Any, Any, FloatArray | None]:
+def preference_pair(made: Decision, feedback: Any) -> tuple[Any, Any, FloatArray | None]:
     """The better object, the one shown, and how their features differ; None if they do not."""
-    better, shown = shown_and_better(made, told)
+    better, shown = shown_and_better(made, feedback)
     known = structured(made.context)
     if known is None:
         raise InvalidRecord(
@@ -529,11 +533,11 @@ def preference_pair(made: Decision, told: Any) -> tuple[Any, Any, FloatArray | N
     return better, shown, delta if delta.any() else None
 
 
-def shown_and_better(made: Decision, told: Any) -> tuple[Any, Any]:
+def shown_and_better(made: Decision, feedback: Any) -> tuple[Any, Any]:
     """The better object and the one shown; of a duel, the winner and the loser."""
     if _is_duel(made):
-        return made.action[told], made.action[1 - told]
-    return (told.better(made.action) if isinstance(told, Clicks) else told), made.action
+        return made.action[feedback], made.action[1 - feedback]
+    return (feedback.better(made.action) if isinstance(feedback, Clicks) else feedback), made.action
 
 
 def _is_duel(made: Decision) -> bool:
@@ -734,16 +738,16 @@ class RankingPlan(ReplayPlan):
 
     def _batch(self, steps: Steps) -> tuple[RankingBatch, list[FloatArray | None]]:
         out: list[RankingStep] = []
-        told: list[tuple[Decision, object]] = []
+        pairs: list[tuple[Decision, object]] = []
         for event, made, context in self._events(steps):
             if made is None:
                 out.append(RankingStep(context))
             else:
-                told.append((made, event.learner_input()))
-                out.append(RankingStep(context, True, *shown_and_better(*told[-1])))
+                pairs.append((made, event.learner_input()))
+                out.append(RankingStep(context, True, *shown_and_better(*pairs[-1])))
         batch = RankingBatch(out)
         if batch.arrays is None:
-            return batch, [preference_pair(*each)[2] for each in told]
+            return batch, [preference_pair(*each)[2] for each in pairs]
         differ: list[bool] = np.any(batch.deltas, axis=1).tolist()
         return batch, [delta if differs else None for delta, differs in zip(batch.deltas, differ, strict=True)]
 

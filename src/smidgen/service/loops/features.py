@@ -34,7 +34,7 @@ from smidgen.structures import Choice, Ranking
 Given = list[float] | dict[str, Any]
 #: A number may be as large as this, either way.
 LARGEST = 1e100
-#: How many numbers the features of one request may be, after names have found their columns: 80 MB.
+#: Maximum number of values in the features of one request, after names have found their columns: 80 MB.
 NUMBERS = 10_000_000
 #: How an error of many records begins.
 _ROW = re.compile(r"record (\d+): ")
@@ -245,8 +245,11 @@ def build_context(ids: Sequence[Any], rows: Any, context: Any, vectors: Vectors,
     return Choice(rows) if top is None else Ranking(rows, top=top)
 
 
-def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer) -> Impossible:
-    """Add the position in the request to a record's error; ``features`` reads the records again."""
+def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer, single: str) -> Impossible:
+    """Add the position in the request to a record's error.
+
+    ``features`` reads the records of candidates again; ``single`` is the name under which one record is sent.
+    """
     if isinstance(context, Offer):
         for index, each in enumerate(context.records):
             try:
@@ -257,7 +260,7 @@ def with_request_path(error: InvalidFeatures, context: Any, features: Vectorizer
             of_row = InvalidFeatures(error.problem[row.end() :], error.hint)
             return record_error(of_row, f"candidates[{row[1]}].features")
         return record_error(error, "context")
-    return record_error(error, "features")
+    return record_error(error, single)
 
 
 def positions_of(named: Sequence[Any], ids: Sequence[Any], field: str) -> list[int]:
@@ -287,7 +290,7 @@ def preference_text(ids: Sequence[Any], verb: str = "preferred") -> str:
 
 #: The kinds of knob that have a name; a plain pair is a `Linear` one.
 KINDS: dict[str, type[Log | Integer]] = {"integer": Integer, "log": Log}
-#: A limit may be as large as this, either way: whole numbers beyond it are not told apart as floats.
+#: A limit may be as large as this, either way: floats cannot represent all whole numbers beyond it.
 LARGEST_LIMIT = 1 << 53
 _HINT = 'give [low, high], {"integer": [low, high]}, {"log": [low, high]} or {"categories": [name, …]}'
 
@@ -365,8 +368,8 @@ def _hint(make: type[Number], limits: list[Any]) -> str:
 
 def _short_text(given: Any) -> str:
     """A short form of the received value."""
-    told = msgspec.json.encode(given).decode() if isinstance(given, Mapping | list | tuple) else shown(given)
-    return told if len(told) <= 80 else shown(given)
+    text = msgspec.json.encode(given).decode() if isinstance(given, Mapping | list | tuple) else shown(given)
+    return text if len(text) <= 80 else shown(given)
 
 
 def _written(knob: Knob) -> Any:

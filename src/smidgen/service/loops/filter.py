@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from smidgen.service.log.codec import EventLine
 
 
-#: So many items that wait for their relevance are kept whole; of earlier ones the filter is asked again.
+#: Number of items without feedback that are kept whole; for earlier ones the filter decides again.
 OPEN_ITEMS = 50_000
 
 
@@ -92,7 +92,7 @@ class FilterEvaluator(Evaluator):
     def __init__(self, blueprint: Blueprint) -> None:
         super().__init__(blueprint)
         self._mine: OpenDecisionBuffer[Decision] = self.remember(OPEN_ITEMS)
-        self._items = self._forwards = self._hits = self._heard = self._relevant = 0
+        self._items = self._forwards = self._hits = self._known = self._relevant = 0
         self._drawn = (array("d"), array("d"))
         self._random = True
 
@@ -121,19 +121,19 @@ class FilterEvaluator(Evaluator):
         """The relevance of an item, whether this filter would have forwarded it, and how likely the log's did."""
         self._relevant += relevant
         if forward:
-            self._heard += 1
+            self._known += 1
             self._hits += relevant
-            self.curve.append(self._hits / self._heard)
+            self.curve.append(self._hits / self._known)
             if p is not None:
                 self._drawn[0].append(float(relevant))
                 self._drawn[1].append(p)
 
     def figures(self) -> list[Estimate]:
         """Rates, precision where the relevance is known, and bounds for the rest."""
-        unknown = self._forwards - self._heard
+        unknown = self._forwards - self._known
         found = [
             share("would forward", self._forwards, self._items),
-            share("precision on what is known", self._hits, self._heard),
+            share("precision on what is known", self._hits, self._known),
             share("forwards, of what is known to be relevant", self._hits, self._relevant),
         ]
         if self._forwards:

@@ -29,7 +29,7 @@ from smidgen.service.loops.evaluate_rewards import LabelEvaluator, RewardedLabel
 from smidgen.service.loops.evaluator import Evaluator, TrainingSignal, chance_of
 from smidgen.service.schemas import DecisionBody, FeedbackBody, Id, Numbers, Record, Reward
 
-#: How many labels a person may choose among by hand, a button each.
+#: Number of labels that a person may choose among by hand, a button each.
 BUTTONS = 40
 
 
@@ -185,8 +185,8 @@ class Label(Loop):
         kind, kinds, action = self.kinds[field], learner.card.kinds, int(shown.action)
         chance = None if mine.propensity is None else shown.propensity or 1.0
         if kind == Feedback.REWARD:
-            told = self.parse_reward(value).learn
-            return TrainingSignal(told, shown=action, chance=chance) if kind in kinds else None
+            signal = self.parse_reward(value).learn
+            return TrainingSignal(signal, shown=action, chance=chance) if kind in kinds else None
         true = self._class(value) if kind == Feedback.LABEL else action if value else None
         if Feedback.BIT in kinds:
             return TrainingSignal(true == action, shown=action, chance=chance)
@@ -255,7 +255,7 @@ class Label(Loop):
         return FeedbackForm(text=f"It predicts {shown}. Which label is correct?", options=options, entry=entry)
 
     def measure_of(
-        self, made: Decision, told: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
+        self, made: Decision, signal: Any, feedback: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> float | None:
         """1 if the label was correct, else 0; or its reward."""
         if "reward" in feedback:

@@ -10,6 +10,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from smidgen.decision import Decision
 from smidgen.learners import Card, Feedback, Learner
+from smidgen.learners.coactive.dueling_bandit import team_draft
+from smidgen.randomness import TEAMS, uniforms
 from smidgen.service.errors import Impossible, json_text
 from smidgen.service.loops.base import (
     UNDRAWN,
@@ -37,7 +39,7 @@ from smidgen.service.loops.features import (
 from smidgen.service.schemas import AnyId, DecisionBody, FeedbackBody, HoldoutCandidate, Record
 from smidgen.structures import Clicks
 
-#: How many positions count if nobody says.
+#: Number of positions that count by default.
 TOP = 5
 
 
@@ -104,6 +106,7 @@ class Rank(Loop):
     takes_records = True
     shows_lists = True
     holds_out = True
+    interleaves = True
     words = UiTexts(
         does="Rank: order candidates; learns from clicks or from a corrected order",
         out="A ranking",
@@ -208,6 +211,17 @@ class Rank(Loop):
             mine, action=order, greedy=order, explored=False, propensity=None, scores=None, **UNDRAWN
         )
 
+    def interleave(self, mine: Decision, rival: Decision, seed: int) -> tuple[Decision, bytes]:
+        """Both rankings by team draft: in turn each adds its best candidate that is left, a coin says who begins."""
+        coins = uniforms(seed, mine.number, (len(mine.action) + 1) // 2, stream=TEAMS)
+        order, teams = team_draft(mine.action, rival.action, coins)
+        explored = order.tolist() != mine.greedy.tolist()
+        mixed = structs.replace(mine, action=order, explored=explored, propensity=None, **UNDRAWN)
+        rivals, tied = np.zeros((2, len(order)), bool)
+        rivals[order[teams == 1]] = True
+        tied[_next_of_both(mine.action.tolist(), rival.action.tolist(), order.tolist())] = True
+        return mixed, np.packbits(rivals).tobytes() + np.packbits(tied).tobytes()
+
     def agrees(self, mine: Decision, other: Any) -> bool | None:
         """True if the positions that count are equal."""
         top = getattr(mine.context, "top", None) or TOP
@@ -236,7 +250,7 @@ class Rank(Loop):
         return "it ranked " + ", ".join((shown or ranking)[:10]) + ("…" if len(ranking) > 10 else "")
 
     def feedback_text(self, field: str, value: Any) -> str:
-        """Which were clicked or preferred."""
+        """Describe the clicked or preferred candidates."""
         return preference_text(
             value if isinstance(value, list) else [value], "clicked" if field == "clicked" else "preferred"
         )
@@ -261,9 +275,22 @@ class Rank(Loop):
 
 
 def _learns_from_clicks(learner: Learner, decision: Decision) -> bool:
-    """True if the learner receives clicks as such: its first kind, or a decision with interleaved teams."""
+    """True if the learner receives clicks as such: its first kind, or a decision with teams of its own."""
     kinds = learner.card.kinds
     return kinds[0] == Feedback.CLICKS or (Feedback.CLICKS in kinds and decision.teams is not None)
+
+
+def _next_of_both(first: list[int], second: list[int], page: list[int]) -> list[int]:
+    """The documents of a page that stood highest of those left in both rankings when they were taken."""
+    found, places, taken = list[int](), [0, 0], set[int]()
+    for document in page:
+        for side, ranking in enumerate((first, second)):
+            while ranking[places[side]] in taken:
+                places[side] += 1
+        if first[places[0]] == document == second[places[1]]:
+            found.append(document)
+        taken.add(document)
+    return found
 
 
 def _put_first(front: list[int], order: Any) -> Any:

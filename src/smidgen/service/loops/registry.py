@@ -148,7 +148,7 @@ def _with(base: Any, fields: list[Any], name: str | None = None, about: str | No
 
 
 def _several(kind: Any) -> Any:
-    """A list of as many as one call may hold."""
+    """A list of at most the number that one call may hold."""
     return operator.getitem(_ANNOTATED, (types.GenericAlias(list, (kind,)), AT_ONCE))
 
 

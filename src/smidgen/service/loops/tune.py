@@ -10,10 +10,11 @@ import numpy as np
 from msgspec import UNSET, Struct, UnsetType
 
 from smidgen.decision import Decision
-from smidgen.errors import InvalidArgument
-from smidgen.knobs import Knobs
+from smidgen.errors import InvalidArgument, InvalidFeatures
+from smidgen.knobs import MOST_COLUMNS, MOST_WITH_CONTEXT, Knobs
 from smidgen.learners import Feedback, Learner
-from smidgen.service.errors import Impossible, json_text
+from smidgen.learners.pipeline import unwrap
+from smidgen.service.errors import Impossible, json_text, record_error
 from smidgen.service.loops.base import (
     Answer,
     Example,
@@ -26,7 +27,19 @@ from smidgen.service.loops.base import (
 )
 from smidgen.service.loops.evaluator import TrainingSignal
 from smidgen.service.loops.features import check_range
-from smidgen.service.schemas import BestReply, FeedbackBody, Numbers
+from smidgen.service.schemas import BestReply, DecisionBody, FeedbackBody, Numbers, Record
+
+
+class Request(DecisionBody, kw_only=True):
+    """What a point is wanted for.
+
+    Attributes
+    ----------
+    context
+        A record of what the best point may depend on, for models with up to five knobs that are numbers.
+    """
+
+    context: Record | None = None
 
 
 class Reply(Struct):
@@ -63,6 +76,7 @@ class Tune(Loop):
     """A point out; the loss there, or the gradient, back."""
 
     name = "tune"
+    request = Request
     reply = Reply
     feedback = TuneFeedback
     kinds: ClassVar[Mapping[str, str]] = {"loss": Feedback.LOSS, "gradient": Feedback.GRADIENT}
@@ -70,6 +84,9 @@ class Tune(Loop):
     share = False
     silence = None
     facts = ("space", "loss_bound")
+    takes_records = True
+    most_columns = MOST_COLUMNS
+    asks = "context"
     knows_best = True
     words = UiTexts(
         does="Tune: propose values of knobs; learns from the loss",
@@ -85,7 +102,7 @@ class Tune(Loop):
         about_curve="Mean loss in windows of learned feedback, with 95 % intervals.",
         weights="Best guess so far",
         about_weights="The point around which the learner explores.",
-        asks="nothing",
+        asks="context",
         knobs=True,
         tells_exploring=False,
     )
@@ -109,8 +126,24 @@ class Tune(Loop):
         return space if isinstance(space, Knobs) else None
 
     def context(self, body: Any) -> tuple[Any, Sequence[str]]:
-        """No context."""
-        return None, ()
+        """The context: a record, a row of numbers by name, or none."""
+        return self._context(body.context), ()
+
+    def _context(self, given: dict[str, Any] | None) -> Any:
+        if self.vectors.records:
+            return given or {}
+        if given is None:
+            return None
+        if self.vectors.dim:
+            return self.vectors.row(given)
+        space = self.settings.get("space")
+        if (dim := getattr(space, "dim", 0)) > MOST_WITH_CONTEXT:
+            why = f"this model has {dim} knobs that are numbers"
+            raise Impossible(f"context is given and {why}", f"give a context with at most {MOST_WITH_CONTEXT} of them")
+        raise Impossible(
+            "context is given and this model was made without one",
+            'create it with "knobs" and without "learner": the recommended one takes a context',
+        )
 
     def answer(self, decision: Decision, ids: Sequence[str]) -> Answer:
         """The point to try, and the values of the knobs."""
@@ -135,17 +168,17 @@ class Tune(Loop):
         """The point that was tried and the loss there; a gradient at another's point says nothing."""
         if self.kinds[field] != Feedback.LOSS or Feedback.LOSS not in learner.card.kinds:
             return None
-        point = shown.action
-        return TrainingSignal(
-            float(value), context=point if isinstance(point, dict) else np.asarray(point, dtype=np.float64)
-        )
+        point = shown.action if isinstance(shown.action, dict) else np.asarray(shown.action, dtype=np.float64)
+        if getattr(learner, "dim", 0):  # the point goes with the context of its own decision
+            return TrainingSignal((point, float(value)))
+        return TrainingSignal(float(value), context=point)
 
     def agrees(self, mine: Decision, other: Any) -> bool | None:
         """Points are never quite the same."""
         return None
 
     def parse_example(self, learner: Learner, body: Any, answer: Any) -> tuple[Any, Any]:
-        """A point and the loss there; of learners by gradient, the gradient at the present point."""
+        """A point and the loss there, in a context or without; of learners by gradient, the gradient at the point."""
         if Feedback.LOSS not in learner.card.kinds:
             return None, self._numbers(answer, "the answer")
         forms = [{"point", "loss"}, *([{"knobs", "loss"}] if self.knobs is not None else [])]
@@ -154,7 +187,9 @@ class Tune(Loop):
             raise Impossible(f"answer is {json_text(answer)}", f'send {{"point": […], "loss": number}}{named}')
         if isinstance(answer["loss"], bool) or not isinstance(answer["loss"], int | float):
             raise Impossible(f"answer.loss is {json_text(answer['loss'])}", "send a number")
-        return self._example_point(answer), float(answer["loss"])
+        point, loss = self._example_point(answer), float(answer["loss"])
+        context = self._context(body.context)
+        return (point, loss) if context is None else (context, (point, loss))
 
     def _example_point(self, answer: Mapping[str, Any]) -> Any:
         """The point of an example in the learner's own terms."""
@@ -181,11 +216,15 @@ class Tune(Loop):
             raise Impossible(f"{what} is {json_text(given)}", "send an array of numbers")
         return check_range(np.asarray(given, dtype=np.float64))
 
-    def best(self, learner: Learner) -> BestReply | None:
+    def best(self, learner: Learner, context: Any = None) -> BestReply | None:
         """The best point so far, the loss expected there with an interval, and how many losses were clipped."""
-        if (say := getattr(learner, "best", None)) is None:
+        given = () if context is None else (self._context(context),)
+        if (say := getattr(learner if given else unwrap(learner), "best", None)) is None:
             return None
-        found = say()
+        try:
+            found = say(*given)
+        except InvalidFeatures as error:
+            raise record_error(error, "context") from error
         point = self.describe_point(found.point)
         loss, low, high = (_finite(value) for value in (found.loss, found.low, found.high))
         clipped = int(getattr(learner, "clipped", 0))

@@ -24,16 +24,18 @@ from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Impossible
 from smidgen.service.log.events import DECIDED, Event, stamp
+from smidgen.service.loops.slots import slot_rewards
 from smidgen.service.monitoring.groups import Groups, as_reply, estimate, group_rows, no_reply
 from smidgen.service.schemas import CandidateRow, CandidatesReply, MeanReply, SegmentRow, SegmentsReply
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import GroupRow, Outcome
+from smidgen.structures.slots import by_slot
 
-#: How many of the latest decisions are read, and how many bytes of them.
+#: Number of the latest decisions that are read, and how many bytes of them.
 LATEST, BYTES = 5_000, 16 << 20
-#: How many are read together.
+#: Number of rows that are read together.
 TOGETHER = 250
-#: How many candidates, or segments, are listed at most: those with the most decisions.
+#: Number of candidates, or segments, that are listed at most: those with the most decisions.
 MOST = 1_000
 #: A trend needs this many closed decisions.
 TREND_AFTER = 20
@@ -71,7 +73,7 @@ class Shown(NamedTuple):
 def latest(
     reading: StoreReader, model: ServedModel, now: float, most: int = LATEST, *, held: bool = False
 ) -> list[Shown]:
-    """Read the latest decisions of a model that anybody saw, oldest first; ``held``: those of its holdout too."""
+    """Read the latest decisions of a model that were shown, oldest first; ``held``: those of its holdout too."""
     found: list[Shown] = []
     for part in model.parts:
         found += _of_shard(reading, part, now, -(-most // len(model.parts)), BYTES // len(model.parts), held)
@@ -100,12 +102,35 @@ def _of_shard(
             continue
         for (row, event), (body, decision) in zip(some, made, strict=True):
             ids = list(body.ids)
+            if decision.slots is not None:
+                yield from _of_slots(log, model, row, ids, decision, worst, now)
+                continue
             what = _what(model.blueprint_at(event.seq).loop.answer(decision, ids))
             if what is None:
                 continue
             closed = row.feedback_seq is not None or row.expires_at < now
             value = worst if closed and row.measure is None and row.is_unanswered and row.is_forwarded else row.measure
             yield Shown(row.at, what, value, bool(row.explored), ids, decision, model.shard, row.seq)
+
+
+def _of_slots(
+    log: EventLog,
+    model: ServedModel,
+    row: Outcome,
+    ids: Sequence[Any],
+    decision: Decision,
+    worst: float | None,
+    now: float,
+) -> Iterator[Shown]:
+    """Each slot of a decision as if it had been decided alone."""
+    rewards: dict[str, Any] = {}
+    if row.feedback_seq is not None and row.measure is not None:
+        rewards = slot_rewards(log.feedback(model, row.feedback_seq).feedback, decision.slots or ())
+    silent = worst if row.feedback_seq is not None or (row.expires_at < now and row.is_unanswered) else None
+    for slot, kept, single in by_slot(decision):
+        value, own = rewards.get(slot, silent), [ids[place] for place in kept]
+        what = str(own[single.action])
+        yield Shown(row.at, what, value, single.explored, own, single, model.shard, row.seq)
 
 
 def _what(reply: Mapping[str, Any]) -> str | None:
@@ -240,7 +265,8 @@ def _is_held(row: Shown, sides: Sides) -> bool:
 
 def _lift_of(rows: Sequence[Shown], sides: Sides, model: ServedModel, now: float) -> MeanReply:
     """Return the lift of the model over its holdout in a segment."""
-    some = [side for row in reversed(rows) if (side := sides.get((row.shard, row.seq))) is not None]
+    places = dict.fromkeys((row.shard, row.seq) for row in reversed(rows))  # of several slots once
+    some = [side for place in places if (side := sides.get(place)) is not None]
     loop = model.blueprint.loop
     found, (low, high) = Groups(some, loop, now).lift(), span_of(loop) or (0.0, 1.0)
     return no_reply() if found is None else as_reply(found.difference, high - low)
@@ -256,7 +282,8 @@ def _segments(decision: Decision, by: str, named: Mapping[int, str]) -> set[str]
     if not isinstance(context, Encoded):
         return set()
     known = {named[column] for column in np.unique(context.indices).tolist() if column in named}
-    return known | {name.removeprefix(f"{by}=") for name in context.names if _is_value(name, by)}
+    new = [context.names[place] for place in np.unique(context.new_names).tolist()]
+    return known | {name.removeprefix(f"{by}=") for name in new if _is_value(name, by)}
 
 
 def _refuse_field(by: str, names: Mapping[int, str]) -> None:

@@ -12,15 +12,15 @@ import numpy as np
 from smidgen.features import Encoded
 from smidgen.features.limits import VECTOR_CROSSES
 from smidgen.learners import Feedback
-from smidgen.learners.pipeline import vectors_in
+from smidgen.learners.record_adapter import vectors_in
 from smidgen.service.monitoring.evidence import Check, Evidence, Update, lines, percent
 from smidgen.service.schemas import Finding
 
 # Numbers that lie so far out that they are cut.
 
-#: So many decisions with numbers (of records), or feedbacks (of rows), are enough.
+#: Minimum number of decisions with numbers (of records), or feedbacks (of rows).
 CLIPPED_AFTER = 20
-#: At least so many numbers were cut, or so many rows, and at least this share.
+#: Minimum number of clipped numbers, or of rows, and minimum share.
 CLIPPED_NUMBERS, CLIPPED_ROWS, CLIPPED_SHARE = 3, 1, 0.005
 #: From this share on it is a warning.
 CLIPPED_WARNING = 0.05
@@ -74,7 +74,7 @@ class Clipped(Check):
 
 # Vectors: more candidates than columns, and more dimensions than columns.
 
-#: So many vectors of a field are enough.
+#: Minimum number of vectors of a field.
 VECTORS_AFTER = 40
 #: A projection that keeps less than this share of a direction is reported.
 KEPT_SHARE = 0.5
@@ -162,11 +162,11 @@ def _dimension(vectors: list[Any]) -> float:
 
 # Features that tell nothing apart.
 
-#: So many decisions are enough.
+#: Minimum number of decisions.
 CONSTANT_AFTER = 20
 #: From this share of columns that never vary on it is a warning.
 CONSTANT_WARNING = 0.5
-#: So many columns are named.
+#: Maximum number of columns that are named.
 CONSTANT_NAMED = 5
 
 #: Where this comes back, a constant is an offset.
@@ -177,7 +177,7 @@ class Constant(Check):
     """Columns that never vary: among the candidates of a decision, or from one decision without candidates to the next.
 
     Where answers are judged one by one (labels, filters, rewards) one column of a fixed value is wanted, as an offset:
-    if it is the only one, it is told, and that is all. Of hashed names and of records single columns are not looked at,
+    if it is the only one, the finding reports it alone. Single columns of hashed names and of records are not checked,
     only whether rows differ at all.
     """
 
@@ -227,9 +227,9 @@ class Constant(Check):
 
 # Features out of scale: one speaks a thousand times louder than another.
 
-#: So many decisions are enough.
+#: Minimum number of decisions.
 SCALE_AFTER = 20
-#: How many times larger the largest column may be than the smallest; from the second on it is a problem.
+#: Ratio of the largest column to the smallest that is reported; from the second value on it is a problem.
 SCALE_WARNING, SCALE_PROBLEM = 30.0, 1000.0
 
 
@@ -332,7 +332,7 @@ def _size(value: Any) -> float:
 
 # The same question, answered both ways.
 
-#: So many answers to questions that were asked before are enough.
+#: Minimum number of answers to questions that were asked before.
 CONTRADICTION_AFTER = 20
 #: From this share of pairs of answers to one question that disagree; answers at random disagree in half of them.
 CONTRADICTION_SHARE = 0.45

@@ -12,14 +12,14 @@ from smidgen.service.schemas import Finding
 
 # Most decisions are never answered.
 
-#: So many decisions whose window is over are enough.
+#: Minimum number of decisions whose window is over.
 SILENCE_AFTER = 20
-#: From this share of silence on it is told, from this one on as a warning, and from this one on as a problem.
+#: Shares of decisions without feedback from which it is reported as information, a warning, a problem.
 SILENCE_TOLD, SILENCE_WARNING, SILENCE_PROBLEM = 0.2, 0.5, 0.9
 
 
 class Silence(Check):
-    """The share of decisions that nobody answered within their window; answers that came too late count as answers.
+    """The share of decisions without feedback within their window; answers that came too late count as answers.
 
     Models that learn silence (``default_reward``) have none to complain of.
     """
@@ -48,9 +48,9 @@ class Silence(Check):
 
 # Every answer is the same one: nothing to learn from.
 
-#: So many answers that are all the same are enough.
+#: Minimum number of answers that are all the same.
 SAME_AFTER = 30
-#: After so many decisions, of which at least half are unanswered, this many answers of nothing but good news are.
+#: Minimum number of decisions, at least half of them unanswered, and of answers that are all positive.
 GOOD_NEWS_DECISIONS, GOOD_NEWS_FEW = 40, 5
 #: What an answer may say that can be the same again and again.
 KINDS = {Feedback.BIT, Feedback.REWARD, Feedback.RELEVANCE, Feedback.LOSS}
@@ -59,7 +59,7 @@ KINDS = {Feedback.BIT, Feedback.REWARD, Feedback.RELEVANCE, Feedback.LOSS}
 class SameAnswer(Check):
     """Rewards that are always 1, bits that are always right, losses that never differ.
 
-    The first and the latest answers all have the same figure. What was good cannot be told from what was not.
+    The first and the latest answers all have the same figure. Good answers cannot be distinguished from bad ones.
     """
 
     code = "nothing_to_learn"
@@ -106,9 +106,9 @@ def _answer_text(kinds: Iterable[str], value: float) -> str:
 
 # Everything that was answered left the answer as it was: nothing to learn from.
 
-#: So many answers are enough to say that no answer ever changes anything.
+#: Minimum number of answers for the finding that no answer ever changes anything.
 UNCHANGED_AFTER = 10
-#: After so many decisions, of which at least half are unanswered, this many answers are enough.
+#: Minimum number of decisions, at least half of them unanswered, and of answers.
 UNCHANGED_DECISIONS, UNCHANGED_FEW = 40, 3
 
 
@@ -148,9 +148,9 @@ class Unchanged(Check):
 
 # Keys without enough feedback to have learnt anything.
 
-#: So many decisions are enough.
+#: Minimum number of decisions.
 FEW_AFTER = 40
-#: A key needs about so many feedbacks; below the second number of them it is a problem.
+#: Number of feedbacks that a key needs; below the second number it is a problem.
 FEW_WARNING, FEW_PROBLEM = 5.0, 1.0
 
 
@@ -178,7 +178,7 @@ class FewPerKey(Check):
 
 # The first window is still open: all that is known comes from those who have answered.
 
-#: So many decisions are enough.
+#: Minimum number of decisions.
 OPEN_AFTER = 20
 #: From this share of unanswered decisions on.
 OPEN_SHARE = 0.5
@@ -224,9 +224,9 @@ class FirstWindow(Check):
         )
 
 
-# Only what is shown is heard of, and nothing but the favourite is ever shown.
+# Feedback comes only for what is shown, and only the favorite is ever shown.
 
-#: So many decisions are enough.
+#: Minimum number of decisions.
 EXPLORATION_AFTER = 40
 #: Answers that speak of nothing but what was shown.
 PARTIAL = {Feedback.CLICKS, Feedback.BIT, Feedback.REWARD, Feedback.RELEVANCE}
@@ -237,7 +237,7 @@ class NoExploration(Check):
 
     A decision explores if it is not the greedy one, or if its action was drawn, so that another had a chance. A learner
     that goes by confidence explores as long as it is unsure; if it draws nothing next to that, what others would
-    have done cannot be told from its log. A filter that drops everything hears of nothing.
+    have done cannot be computed from its log. A filter that drops everything receives no feedback.
     """
 
     code = "no_exploration"
@@ -289,7 +289,7 @@ class NoExploration(Check):
 
 def _drawn(decision: Decision) -> bool:
     """True if another answer had a positive probability."""
-    if decision.propensities is not None:
+    if decision.propensities is not None and decision.slots is None:
         return float(decision.propensities.max()) < 1.0
     return decision.log_propensity is not None or (decision.propensity is not None and decision.propensity < 1.0)
 

@@ -19,9 +19,9 @@ from smidgen.service.schemas import BudgetFigures, Finding
 
 # One feedback moved the weights by more than all before it together.
 
-#: So many steps of a length must have been taken before one can dominate.
+#: Minimum number of steps with a length before one can dominate.
 DOMINATED_AFTER = 10
-#: A step dominates if it is so many times as long as all before it together.
+#: A step dominates if it is this many times as long as all before it together.
 DOMINATED_TIMES = 1.0
 
 
@@ -64,7 +64,7 @@ DRIFT_LATEST = 100
 #: At least this many answers before them, and at most.
 DRIFT_AFTER = 100
 DRIFT_BEFORE = 400
-#: By so many standard errors the latest must be worse than those before.
+#: Number of standard errors by which the latest must be worse than those before.
 DRIFT_DEVIATIONS = 4.0
 #: A fall is reported as long as it is at most this many answers old.
 DRIFT_HELD = 400
@@ -151,9 +151,9 @@ def steepest_fall(values: Sequence[float], sign: float = 1.0, width: float | Non
     return Fall(float(was[best]), float(now[best]), int(before[best]), int(n - ends[best]), float(z[best]))
 
 
-# The learner found that rewards fell, and started again.
+# The learner found that rewards changed, and started again.
 
-#: A fresh start is reported until so many feedbacks were learned after it.
+#: A fresh start is reported until this many feedbacks were learned after it.
 RESTARTED_HELD = 400
 
 
@@ -186,7 +186,7 @@ def _ordinal(n: int) -> str:
 
 # One candidate, always shown, would have earned more than the model.
 
-#: How many of the latest decisions are read, and how many must have offered the same candidates.
+#: Number of the latest decisions that are read, and how many must have offered the same candidates.
 BETTER_ROWS, BETTER_AFTER = 600, 200
 #: Candidates beyond this number are not compared.
 BETTER_CANDIDATES = 100
@@ -236,7 +236,7 @@ class ConstantIsBetter(Check):
 
 # The holdout: the split is wrong, or the model earns less.
 
-#: How many of the latest decisions are read.
+#: Number of the latest decisions that are read.
 HOLDOUT_ROWS = 5_000
 
 
@@ -290,7 +290,7 @@ class WorseThanHoldout(Check):
 
 # A budget that is not kept, or cannot be.
 
-#: The mean of the last decisions may be this part above the limit; so many must have been paid.
+#: Part by which the mean of the last decisions may exceed the limit; minimum number of paid decisions.
 OVER, PAID_ENOUGH = 0.1, 200
 #: A price from which on the cheapest candidate is nearly always shown.
 STEEP = 10.0
@@ -349,7 +349,7 @@ class OverBudget(Check):
 
 # Feedback comes, and the weights do not move: steps that vanish.
 
-#: So many answers that should have changed something are enough.
+#: Minimum number of answers that should have changed something.
 VANISHING_AFTER = 10
 #: A step counts as none if it is this much shorter than the weights; of points, than the space is wide.
 VANISHING_STEP = 1e-6

@@ -5,8 +5,10 @@ A champion and the one next to it: whether that one is better, how sure that is,
 A challenger answers a random share of the requests, so the rewards of both arms give the difference, adjusted for what
 the champion expected of each request (`smidgen.evaluate.lift`). Where units are split, units are the observations.
 Where the share changed meanwhile, or losses have no range, each mean has a confidence sequence at half of the error. A
-shadow is never shown: what it would have earned comes from the champion's log, where the champion draws its answers, by
-inverse propensities. Everything may be looked at as often as one likes.
+rank challenger may share pages with its champion instead: each page goes to the one with more clicks
+(`smidgen.service.monitoring.interleaving`). A shadow is never shown: what it would have earned comes from the
+champion's log, where the champion draws its answers, by inverse propensities. Everything may be looked at as often as
+one likes.
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ from smidgen.evaluate.lift import Verdict, decisions_to_go, lift, lift_of_units
 from smidgen.evaluate.lift import verdict as verdict_of
 from smidgen.evaluate.off_policy import effective_sample_size, sides_of_difference
 from smidgen.learners import Feedback
+from smidgen.service.engine.champions import interleaves
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.errors import Unknown
 from smidgen.service.log import codec
 from smidgen.service.monitoring.covariates import covariates, expected
+from smidgen.service.monitoring.interleaving import Asked, difference_of, read_pages
 from smidgen.service.schemas import Agreement, Arm, CompareReply, Difference, Of
 from smidgen.service.storage.protocol import StoreReader
 
@@ -109,11 +113,13 @@ def _unknown(found: CompareReply, other: str) -> str:
     )
 
 
+#: What is compared where both rankings share a page.
+PAGES = "pages won"
 #: The interval misses the true difference with this probability, at whatever moments one looks.
 ALPHA = 0.05
-#: How many changes of a challenger's settings are looked at.
+#: Number of changes of a challenger's settings that are examined.
 _AMENDMENTS = 1_000
-#: How many decisions of each arm are compared at most: the first ones since both stand together.
+#: Number of decisions of each arm that are compared at most: the first ones since both stand together.
 MOST = 100_000
 
 
@@ -133,6 +139,7 @@ class _Row(NamedTuple):
     feedback_seq: int | None
     measure: float | None
     unit: str | None = None
+    mixed: float | None = None
 
     @property
     def counts(self) -> bool:
@@ -169,8 +176,11 @@ def compare_arms(reading: StoreReader, model: ServedModel, now: float) -> Compar
         answered = [] if shadow else _pairs(reading, champion)
     since = {part.shard: part.since for part in champion.parts}
     ours = [row for row in beside if row.shown_seq > since.get(row.shard, row.shown_seq)]
-    arms = {champion.name: _arm(ours, scale, now)}
-    if shadow:
+    arms, measure = {champion.name: _arm(ours, scale, now)}, loop.measure
+    if interleaves(other.blueprint.body):
+        arms, difference, exact, measure = *_of_pages(reading, champion, other, ours, now), True, PAGES
+        scale = scale._replace(lower_is_better=False)
+    elif shadow:
         difference, exact = _by_weights(ours, scale, now)
     else:
         shards = {part.shard for part in other.parts}
@@ -179,13 +189,16 @@ def compare_arms(reading: StoreReader, model: ServedModel, now: float) -> Compar
         difference, exact = _of_arms(reading, champion, other, (ours, theirs), scale, now), True
     verdict = _verdict(difference, lower=scale.lower_is_better)
     share = other.blueprint.terms.share
-    to_go = _to_go(difference, verdict, [arm.of for arm in arms.values()], share)
+    if measure == PAGES:
+        to_go = _pages_to_go(difference, verdict, share)
+    else:
+        to_go = _to_go(difference, verdict, [arm.of for arm in arms.values()], share)
     says = [bool(row.agreed) for row in ours if row.agreed is not None]
     found = CompareReply(
         champion=champion.name,
         challenger=None if shadow else other.name,
         shadow=other.name if shadow else None,
-        measure=loop.measure,
+        measure=measure,
         difference=difference,
         verdict=verdict,
         decisions_to_go=to_go,
@@ -195,6 +208,21 @@ def compare_arms(reading: StoreReader, model: ServedModel, now: float) -> Compar
     )
     found.in_words = describe(found, exact=exact, lower=scale.lower_is_better)
     return found
+
+
+def _of_pages(
+    reading: StoreReader, champion: ServedModel, other: ServedModel, rows: Sequence[_Row], now: float
+) -> tuple[dict[str, Arm], Difference]:
+    """Compare both on the pages that they share: the share that each won, and the difference."""
+    mixed = [row for row in rows if row.mixed is not None]
+    closed = [row for row in mixed if row.feedback_seq is not None or row.expires_at < now]
+    pages = read_pages(reading, [Asked(row.shard, row.shown_seq, row.feedback_seq, row.unit) for row in closed])
+    of, n, open_ = other.blueprint.body.challenger_of, len(pages), len(mixed) - len(closed)
+    arms = {
+        name: Arm(value=sum(page.won == won for page in pages) / n if n else None, of=n, open=open_)
+        for name, won in ((champion.name, 0.0), (other.name, 1.0))
+    }
+    return arms, difference_of(pages, by_unit=isinstance(of, Of) and of.by == "unit")
 
 
 def arms_of(model: ServedModel) -> tuple[ServedModel, ServedModel]:
@@ -389,6 +417,16 @@ def _by_weights(rows: Sequence[_Row], scale: _Scale, now: float) -> tuple[Differ
 def _verdict(difference: Difference, *, lower: bool) -> Verdict:
     """Return whether the interval lies on one side of 0."""
     return verdict_of(difference.low, difference.high, lower_is_better=lower) if difference.enough else "not yet"
+
+
+def _pages_to_go(difference: Difference, verdict: Verdict, share: float | None) -> int | None:
+    """Return the number of decisions until a verdict where a share of them is pages of both."""
+    if verdict != "not yet":
+        return 0
+    pages: int | None = max(FEW - difference.n, 1)
+    if difference.enough:
+        pages = decisions_to_go(difference.value, difference.low, difference.high, difference.n)
+    return None if not share or pages is None else math.ceil(pages / share)
 
 
 def _to_go(difference: Difference, verdict: Verdict, of: list[int], share: float | None) -> int | None:

@@ -19,7 +19,7 @@ from smidgen.service.storage.protocol import StoreReader
 
 #: Comparisons of more decisions than this are not adjusted: reading their records would take long.
 MOST = 5_000
-#: How many are read together, and how many bytes of them at most.
+#: Number of rows that are read together, and how many bytes of them at most.
 _TOGETHER, _BYTES = 250, 16 << 20
 #: Scores beyond this do not count.
 _LARGEST = 1e6

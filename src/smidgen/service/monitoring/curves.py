@@ -77,7 +77,7 @@ NOTHING = Sums(np.zeros((0, 0)), True)
 
 
 class Curves:
-    """The blocks of all models that somebody has looked at; what was taken back or erased since lets them go."""
+    """The blocks of all models that were requested; what was taken back or erased since lets them go."""
 
     def __init__(self) -> None:
         self._full: dict[tuple[int, str], tuple[Past, FloatArray]] = {}
@@ -130,7 +130,7 @@ def _read(reading: StoreReader, model: ServedModel, kind: Kind, after: int) -> t
 
 
 def windows(rows: FloatArray, at_most: int) -> tuple[FloatArray, IntArray]:
-    """Merge blocks into at most so many windows of 1, 2, 5, 10, … blocks; the windows, and where each begins.
+    """Merge blocks into at most a given number of windows of 1, 2, 5, 10, … blocks; the windows, and where each begins.
 
     A last window that is less than half full joins the one before: two answers alone would look like a leap.
     """
@@ -173,7 +173,7 @@ def learnt_points(rows: FloatArray, span: tuple[float, float] | None) -> list[di
     return points
 
 
-#: How many changes of settings a chart marks at most.
+#: Maximum number of changes of settings that a chart marks.
 MARKS = 50
 
 
@@ -240,7 +240,7 @@ def _enough(rows: FloatArray) -> int:
 
 
 def guarantee(model: ServedModel, points: Rounds, conditions: ConditionReport) -> Guarantee:
-    """The bound after so many rounds, if the data refute none of its conditions.
+    """The bound after a number of rounds, if the data refute none of its conditions.
 
     Parameters
     ----------

@@ -3,9 +3,9 @@
 What each feedback did: the latest of a log, learnt again by a twin that begins with nothing.
 
 The twin has the settings of the served learner and reads the same records; its weights are seen before and after each
-step. It belongs to whoever asked, so nobody waits for it.
+step. It belongs to the request, so nobody else waits for it.
 
-What a model's health is judged by: the latest decisions and feedbacks of its log, so many and no more.
+The evidence for health checks: a limited number of the latest decisions and feedbacks of a model's log.
 
 All of it is read through a reading view, never by the writer, and each part only when a finding asks for it. A model
 with a million decisions costs as much as one with a thousand.
@@ -44,7 +44,7 @@ from smidgen.structures import Choice, Clicks, Ranking
 
 # The features of many decisions, column by column: how large they are, and whether they tell anything apart.
 
-#: So many numbers are looked at.
+#: Maximum number of numbers that are compared.
 NUMBERS = 1_000_000
 
 
@@ -170,11 +170,11 @@ def _spread(place: NDArray[Any], values: FloatArray, n: int) -> NDArray[np.bool_
 
 #: The events from whose bodies a learner learns about a decision: an answer, or that there was none.
 LEARNT = log_events.ANSWERED
-#: Of a keyed model, so many keys have a twin: those with the most feedback.
+#: Number of keys of a keyed model that have a twin: those with the most feedback.
 TWINS = 16
-#: A twin may hold so many bytes, by its card, and so many weights are compared; of larger ones no steps are told.
+#: A twin may hold this many bytes, by its card, and this many weights are compared; larger ones report no steps.
 TWIN_BYTES, WEIGHTS = 32 << 20, 200_000
-#: After so many seconds no more steps are taken.
+#: Seconds after which no more steps are taken.
 PATIENCE_S = 0.5
 
 
@@ -187,14 +187,14 @@ class Update(NamedTuple):
         The version that it made, and whose learner learnt it.
     kind, value
         The kind of feedback (a word of the cards), and what the app sent.
-    told
-        What the learner was told.
+    lesson
+        The feedback as the learner took it.
     decision
         What it was the answer to, on rows of features.
     measure
         The loop's figure.
     moved, weight
-        How far the twin's weights moved, and how long they are then; None where nobody knows.
+        How far the twin's weights moved, and how long they are then; None where it is unknown.
     scaled
         Whether the features were scaled down before the step, or those of the first ones after it.
     """
@@ -263,7 +263,7 @@ class UpdateTrace:
         return found[::-1]
 
     def _traced(self, answers: Sequence[Outcome]) -> set[str | None]:
-        """Whose steps are taken."""
+        """Keys whose learners are traced step by step."""
         settings = self._model.blueprint.settings
         try:
             fits = self._model.blueprint.card.size(settings) <= TWIN_BYTES
@@ -278,19 +278,19 @@ class UpdateTrace:
 
     def _step(self, twin: _Twin, row: Outcome, feedback: Event, made: Event, traced: bool) -> Update:
         sent = codec.read_feedback(feedback.body, feedback.seq)
-        told = codec.read_value(sent.learn, feedback.seq)
+        lesson = codec.read_value(sent.learn, feedback.seq)
         decision = codec.as_learnt(self._recall(made), sent.row, feedback.seq)
         field, value = next(iter(sent.feedback.items()), ("", None))
         known = self._model.blueprint.loop.kinds
         kind = str(known.get(field, field) if feedback.type == "feedback" else Feedback.REWARD)  # silence is a reward
         blueprint = self._model.blueprint
         if blueprint.shared.names:
-            found, told = as_learner_input(twin.learner, LearningEvent(feedback.type, decision, told, sent.places))
+            found, lesson = as_learner_input(twin.learner, LearningEvent(feedback.type, decision, lesson, sent.places))
             decision = rows = found or decision
         else:
             rows = as_row_decision(twin.learner, decision)
-        moved, weight, scaled = twin.learn(decision, rows, told) if traced else (None, None, False)
-        return Update(row.version or 0, row.key, kind, value, told, rows, row.measure, moved, weight, scaled)
+        moved, weight, scaled = twin.learn(decision, rows, lesson) if traced else (None, None, False)
+        return Update(row.version or 0, row.key, kind, value, lesson, rows, row.measure, moved, weight, scaled)
 
 
 class _Twin:
@@ -301,10 +301,10 @@ class _Twin:
         self._target = learner if whole else unwrap(learner)
         self._before = self._weights()
 
-    def learn(self, decision: Decision, rows: Decision, told: Any) -> tuple[float | None, float | None, bool]:
+    def learn(self, decision: Decision, rows: Decision, lesson: Any) -> tuple[float | None, float | None, bool]:
         """Take the step: how far the weights moved, how long they are, and whether features were scaled down."""
         scaled = self._target.guarded
-        self._target.learn(decision if self._target is self.learner else rows, told)
+        self._target.learn(decision if self._target is self.learner else rows, lesson)
         now, before = self._weights(), self._before
         self._before = now
         if now is None or before is None or now.shape != before.shape:
@@ -325,15 +325,15 @@ def _length(vector: FloatArray) -> float:
         return math.sqrt(float(np.square(vector).sum()))
 
 
-#: How many of the latest decisions are looked at, and how many of them with their features.
+#: Number of the latest decisions that are examined, and how many of them with their features.
 DECISIONS, WITH_FEATURES = 400, 100
-#: How many of the latest learnt feedbacks are looked at (and of the first), and how many of them step by step.
+#: Number of the latest learnt feedbacks that are examined (and of the first), and how many of them step by step.
 FEEDBACKS, STEPS = 200, 100
-#: How many of the latest closed decisions, or answers, are searched for a fall.
+#: Number of the latest closed decisions, or answers, that are searched for a fall.
 DRIFT_ROWS = 900
-#: How many events of the beginning are looked at.
+#: Number of events of the beginning that are examined.
 FIRST_EVENTS = 1_000
-#: How many bytes of features, and of feedback with its decisions, are read at most.
+#: Number of bytes of features, and of feedback with its decisions, that are read at most.
 BYTES = 4 << 20
 
 
@@ -359,7 +359,7 @@ class FirstFeedback(NamedTuple):
         return spread <= 1e-9 * max(1.0, self.squares)
 
 
-#: Fresh starts are looked for in the learners of so many keys, and in those that are at most so many events behind.
+#: Number of keys whose learners are searched for fresh starts, and number of events that they may be behind.
 RESTART_KEYS, RESTART_EVENTS = 8, 5_000
 
 
@@ -415,12 +415,12 @@ class Evidence:
 
     @cached_property
     def shown(self) -> list[Outcome]:
-        """Those of them that anybody saw."""
+        """Those of them that were shown."""
         return [row for row in self.latest if row.is_forwarded]
 
     @cached_property
     def ended(self) -> list[Outcome]:
-        """The latest decisions that anybody saw and whose window is over, oldest first."""
+        """The latest decisions that were shown and whose window is over, oldest first."""
         rows = self.reading.query("ended", self.model.shard, now=self.now, limit=DECISIONS)
         return [row for row in (Outcome(*each) for each in rows) if row.is_forwarded][::-1]
 
@@ -444,7 +444,7 @@ class Evidence:
         return found
 
     def _behind(self, key: str | None) -> int:
-        """How many events of the shard came after the newest state of a learner."""
+        """Number of the shard's events after the newest state of a learner."""
         newest = next(iter(self.reading.states(self.model.shard, key)), None)
         base = self.reading.checkpoint(self.model.shard)
         known = max(0 if newest is None else newest.seq, 0 if base is None else base.seq)
@@ -538,9 +538,9 @@ class Evidence:
     @cached_property
     def kinds(self) -> Counter[str]:
         """Number of feedback events of each kind; before the first one, the expected kind."""
-        heard = Counter(step.kind for step in self.steps)
+        kinds = Counter(step.kind for step in self.steps)
         usual = self.model.blueprint.feedback
-        return heard or Counter({usual: 0} if usual is not None else {})
+        return kinds or Counter({usual: 0} if usual is not None else {})
 
 
 #: A pause is this share of a window without an event, and this many times as long as the usual time between two.
@@ -562,11 +562,11 @@ def _pauses(rows: Sequence[Outcome], now: float, window: float) -> list[tuple[fl
     return [(float(moments[i]), float(moments[i + 1])) for i in long]
 
 
-# The latest lists that a rank model has shown, and those that were clicked: so many and no more, from its log.
+# A limited number of the latest lists that a rank model has shown, and of those that were clicked, from its log.
 
-#: How many of the latest lists are looked at, and how many of the latest answered ones.
+#: Number of the latest lists that are examined, and how many of the latest answered ones.
 SHOWN, ANSWERED = 400, 2_000
-#: How many bytes of decisions are read at most for either.
+#: Number of bytes of decisions that are read at most for either.
 LIST_BYTES = 16 << 20
 
 
@@ -595,7 +595,7 @@ class RecentRankings:
         self._of = len(model.parts)  # shards that share what may be read
 
     def shown(self, most: int = SHOWN) -> list[Decision]:
-        """The latest lists that anybody saw, the latest first."""
+        """The latest lists that were shown, the latest first."""
         rows = (Outcome(*row) for row in self._reading.query("lately", self._model.shard, limit=-(-most // self._of)))
         return [decision for _, decision in self._decisions(row for row in rows if row.is_forwarded)]
 
@@ -607,9 +607,9 @@ class RecentRankings:
             event = self._event(row.feedback_seq)
             if event is None or event.type != "feedback":
                 continue
-            told = decode_feedback(event).learn
-            if isinstance(told, Clicks):
-                found.append(ClickedRanking(decision, told))
+            lesson = decode_feedback(event).learn
+            if isinstance(lesson, Clicks):
+                found.append(ClickedRanking(decision, lesson))
         return found
 
     def _decisions(self, rows: Iterable[Outcome]) -> Iterator[tuple[Outcome, Decision]]:

@@ -15,7 +15,7 @@ from smidgen.service.engine.description import span_of
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.loops.base import Loop
 from smidgen.service.loops.estimates import bounded_mean, mean_of
-from smidgen.service.schemas import MeanReply
+from smidgen.service.schemas import LiftReply, MeanReply
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import GroupRow
 
@@ -63,27 +63,40 @@ class Groups:
         Seconds since 1970.
     x
         Covariates of decisions by event, of models with one shard; they count where there are no units.
+    amounts, span
+        What is compared in the place of the reward, by row, and its least and largest value. As the range of such
+        amounts is not known beforehand, intervals are those of units, each decision being one where there are none.
     """
 
     def __init__(
-        self, rows: Sequence[GroupRow], loop: Loop, now: float, x: Mapping[int, Sequence[float]] | None = None
+        self,
+        rows: Sequence[GroupRow],
+        loop: Loop,
+        now: float,
+        x: Mapping[int, Sequence[float]] | None = None,
+        *,
+        amounts: Sequence[float] | None = None,
+        span: tuple[float, float] | None = None,
     ) -> None:
-        low, high = span_of(loop) or (0.0, 1.0)
+        low, high = span or span_of(loop) or (0.0, 1.0)
+        self._unbounded = amounts is not None
         worst = loop.silence if loop.share or loop.silence is None else loop.terms.reward_range[0]
         sums: dict[tuple[object, bool], list[float]] = {}
         self._shares: list[float] = []
         self.known: int | None = None
         named = set[str]()
-        for row in reversed(rows):
+        for place, row in reversed(list(enumerate(rows))):
             value = _value(row, worst, now)
             if value is None:
                 continue
+            if amounts is not None:
+                value = amounts[place]
             if row.unit is not None:
                 named.add(row.unit)
-            place = (row.unit if row.unit is not None else row.seq, row.holdout)
-            if place not in sums:
+            of = (row.unit if row.unit is not None else row.seq, row.holdout)
+            if of not in sums:
                 self._shares.append(row.share)
-            one = sums.setdefault(place, [0.0, 0.0])
+            one = sums.setdefault(of, [0.0, 0.0])
             one[0] += min(1.0, max(0.0, (value - low) / (high - low)))
             one[1] += 1.0
         self.known = len(named) or None
@@ -98,11 +111,28 @@ class Groups:
         """Mean number of decisions of an observation."""
         return float(self._decisions.mean()) if len(self._decisions) else 1.0
 
+    @property
+    def _by_units(self) -> bool:
+        """Whether units are the observations."""
+        return self.known is not None or self._unbounded
+
+    def lift_reply(self, width: float) -> LiftReply:
+        """Return the lift in the unit of the reward."""
+        if (found := self.lift()) is None:
+            return LiftReply(difference=no_reply(), ratio=no_reply())
+        return LiftReply(difference=self._reply(found.difference, width), ratio=self._reply(found.ratio, 1.0))
+
+    def _reply(self, found: Estimate, width: float) -> MeanReply:
+        known = as_reply(found, width)
+        if self._unbounded and not found.enough:  # there is no range to give in the place of an interval
+            return MeanReply(value=known.value, low=None, high=None, n=known.n)
+        return known
+
     def lift(self) -> Lift | None:
         """Return the lift of the model over the holdout; None while one of the groups is empty."""
         if not 0 < self._treated.sum() < len(self._treated):
             return None
-        if self.known is not None:
+        if self._by_units:
             return lift_of_units(self._rewards, self._decisions, self._treated)
         chances = np.clip(1.0 - np.array(self._shares), 1e-9, 1.0 - 1e-9)
         return lift(self._rewards, self._treated, share=chances, covariates=self._x)
@@ -110,10 +140,10 @@ class Groups:
     def mean(self, holdout: int, span: tuple[float, float]) -> MeanReply:
         """Return the mean reward of the model (0) or of the holdout (1)."""
         mine, (low, high) = self._treated == 1 - holdout, span
-        if self.known is None:
+        if not self._by_units:
             return estimate((low + (high - low) * self._rewards[mine]).tolist(), span)
         found = mean_of_units(self._rewards[mine], self._decisions[mine])
-        reply = as_reply(found, high - low)
+        reply = self._reply(found, high - low)
         ends = [None if each is None else low + each for each in (reply.value, reply.low, reply.high)]
         return MeanReply(value=ends[0], low=ends[1], high=ends[2], n=found.n)
 

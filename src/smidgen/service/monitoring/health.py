@@ -39,7 +39,7 @@ from smidgen.structures import Choice, Clicks, Ranking
 
 #: How often the differences are gone through in search of a taste that agrees with all.
 EPOCHS = 100
-#: So many numbers may the differences be.
+#: Maximum number of numbers in the differences.
 NUMBERS = 2_000_000
 
 
@@ -166,9 +166,9 @@ def _one_taste(evidence: Evidence) -> bool | None:
     return is_separable(differences)
 
 
-#: For so many seconds what was found holds, if nothing has happened since: windows end.
+#: Seconds that findings stay valid if nothing has happened since: windows may end.
 HOLDS_S = 1.0
-#: A model is not judged again before so many times the time has passed that it took.
+#: A model is checked again after this multiple of the time that the last check took.
 REST = 2.0
 #: So long the figures of many models may take to be brought up to date in one call, and so old they may be.
 BUDGET_S, OLD_S = 0.25, 5.0
@@ -253,7 +253,7 @@ class _Known(NamedTuple):
 
 
 class Health:
-    """The reports of all models that somebody has asked for, kept as long as they hold.
+    """The reports of all models that were requested, kept as long as they hold.
 
     Parameters
     ----------

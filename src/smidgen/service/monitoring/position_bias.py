@@ -22,9 +22,9 @@ from smidgen.service.storage.protocol import StoreReader
 
 # How far people look: the examination curve of a rank model, from the latest lists that were clicked.
 
-#: How many places the curve tells of, at most.
+#: Maximum number of places of the curve.
 PLACES = 10
-#: The curve waits for so many lists with a click.
+#: Minimum number of lists with a click for the curve.
 CLICKED = 30
 
 
@@ -92,8 +92,8 @@ def examination_curve(
 
 # How much a rank model perturbs what it shows, and what that costs: by its own scores, and by clicks.
 
-#: How many of the first places are compared.
-#: A click counts for the best guess at most so many times what it counts where it came from.
+#: Number of the first places that are compared.
+#: Limit of the weight of a click in the estimate for the best guess.
 MOST = 10.0
 
 
@@ -215,7 +215,7 @@ def _sentence(figures: dict[str, float | int | None], *, clicks: bool) -> str:
 
 # What takes a look at the lists of a rank model, kept until its log has grown: perturbation and examination.
 
-#: A model is not looked at again before so many times the time has passed that it took.
+#: A model is examined again after this multiple of the time that the last examination took.
 REST = 5.0
 
 
@@ -227,7 +227,7 @@ class BiasReport(NamedTuple):
     perturbation
         How much is perturbed, and what that costs.
     examination
-        How far people look, or why nobody knows.
+        How far people look, or why it is unknown.
     """
 
     perturbation: PerturbationReply | None
@@ -242,7 +242,7 @@ class _CachedReport(NamedTuple):
 
 
 class BiasCache:
-    """The looks at all models that somebody has asked for; one at a time is taken of each."""
+    """The looks at all models that were requested; one at a time is taken of each."""
 
     def __init__(self) -> None:
         self._known: dict[int, _CachedReport] = {}

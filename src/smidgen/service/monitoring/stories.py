@@ -37,8 +37,8 @@ def recent(
         model = shards[row.shard]
         ends[model.part] = row.seq
         event = log.decision(model, row.seq)
-        heard = row.feedback_seq is not None and row.beside is None
-        answer = log.feedback(model, row.feedback_seq or 0) if heard else None
+        is_answered = row.feedback_seq is not None and row.beside is None
+        answer = log.feedback(model, row.feedback_seq or 0) if is_answered else None
         out.append(
             {
                 "decision": row.id,
@@ -102,12 +102,12 @@ def story_sentences(
         answer = log.feedback(model, row.feedback_seq)
         lag = duration(answer.at - event.at)
         did = _feedback(model, answer.feedback)
-        told = (
+        text = (
             f"No feedback came: {did}."
             if row.status in ("expired", "refused")
             else _feedback_sentence(did, row.position, lag)
         )
-        lines.append({"at": story.feedback_at, "text": told})
+        lines.append({"at": story.feedback_at, "text": text})
     if row.beside is not None:
         taught = (
             f" It learned from the feedback on that decision, at version {row.version}."
@@ -145,19 +145,22 @@ def _report_text(feedback: Mapping[str, Any]) -> str:
         if isinstance(value, Mapping)
         else [f"reward {value:.4g}"]
     )
+    for slot, each in (feedback.get("rewards") or {}).items():
+        parts = each.items() if isinstance(each, Mapping) else [("reward", each)]
+        said += [f"{slot}: {part} {number:.4g}" for part, number in parts]
     said += [f"a cost of {number:.4g} {currency}" for currency, number in (costs or {}).items()]
     return ", ".join(said) or "no more is to come"
 
 
 def feedback_form(log: EventLog, models: Mapping[int, ServedModel], id: str, allowed: str | None) -> FeedbackForm:
-    """What a person may answer by hand to a decision."""
+    """Answers that a person may give to a decision by hand."""
     row, model = find_decision(log, models, id, allowed)
     event, blueprint = log.decision(model, row.seq), model.blueprint
     return blueprint.loop.feedback_form(learners[blueprint.kind], event.reply, event.ids)
 
 
 def _feedback(model: ServedModel, feedback: dict[str, Any]) -> str:
-    """What the user did, in a few words."""
+    """The feedback, in a few words."""
     found = reaction_of(feedback)
     if not found or isinstance(found.get("reward"), Mapping):
         return _report_text(feedback)
@@ -185,14 +188,14 @@ def duration(seconds: float) -> str:
 
 
 def _follower_text(row: DecisionRow) -> str | None:
-    """What is said of a decision that was never shown because another model's was."""
+    """Text for a decision that was not shown because another model's was."""
     if row.beside is None:
         return None
     return "shadow, learned" if row.version is not None else "shadow"
 
 
 def _state(row: DecisionRow, now: float, gone: UndoneVersions, back: Mapping[str, Event]) -> str:
-    """What became of a decision, in a word or two."""
+    """Outcome of a decision, in a word or two."""
     if row.status is not None:
         return "rolled back" if row.version is not None and row.version in gone else row.status
     over = now > row.expires_at
@@ -206,7 +209,7 @@ def _state(row: DecisionRow, now: float, gone: UndoneVersions, back: Mapping[str
 
 
 def _open(model: ServedModel, row: DecisionRow, now: float, retracted: bool) -> str:
-    """What is still to come for a decision without an answer, or that nothing is."""
+    """What an unanswered decision still waits for, if anything."""
     left, silence = row.expires_at - now, model.blueprint.terms.default_reward
     if row.forwarded is False:
         return "It was dropped. Dropped items are not shown, so no feedback is expected."

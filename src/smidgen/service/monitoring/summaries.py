@@ -18,7 +18,7 @@ from smidgen.service.monitoring.health import SEVERITIES
 from smidgen.service.schemas import Finding, ModelReply
 from smidgen.service.storage.protocol import StoreReader
 
-#: For so many seconds a glance holds if nothing has happened since; windows end, so not for ever.
+#: Seconds that a glance stays valid if nothing has happened since: windows may end.
 HOLDS_S = 10.0
 
 

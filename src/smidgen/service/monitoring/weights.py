@@ -48,9 +48,15 @@ def namer(engine: Engine, model: ServedModel, learner: Learner) -> Callable[[int
     return names.__getitem__ if names is not None else numbered
 
 
+def _weight_namer(engine: Engine, model: ServedModel, learner: Learner) -> Callable[[int], str]:
+    """Names of the weights: those of the columns, or of the coordinates of a point."""
+    loop = model.blueprint.loop
+    return loop.weight_name if loop.knows_best else namer(engine, model, learner)
+
+
 def _signed(model: ServedModel, weights: Any) -> Any:
     """Weights as they count for the names of their columns: a hash may turn the sign."""
-    if model.hashed is None:
+    if model.hashed is None or model.blueprint.loop.knows_best:
         return weights
     return weights * model.hashed.signs()
 
@@ -84,7 +90,8 @@ def by_name(
     A vector has one line, its total; those of the fields in ``expand`` are shown column by column.
     """
     learner = learner_of(engine, model, key)
-    if (features := engine.learners.table(model, learner)) is not None and features.lengths:
+    point = model.blueprint.loop.knows_best  # values in units of their own are no stronger or weaker
+    if not point and (features := engine.learners.table(model, learner)) is not None and features.lengths:
         lines, labels = _lines(features, learner, expand), model.blueprint.labels
         flat = [
             Weight(name=name, weight=float(weight), label=None if labels is None or np.ndim(all_) == 0 else labels[row])
@@ -95,9 +102,8 @@ def by_name(
         flat.sort(key=lambda each: (-abs(each.weight), each.name))
         return WeightsReply(model_version=model.version, weights=flat[:limit])
     weights = _signed(model, np.asarray(learner.weights, dtype=np.float64))
-    labels, name, width = _labels(model, weights), namer(engine, model, learner), weights.shape[-1]
+    labels, name, width = _labels(model, weights), _weight_namer(engine, model, learner), weights.shape[-1]
     found = []
-    point = model.blueprint.knobs is not None  # values in units of their own are no stronger or weaker
     for place in range(min(limit, width)) if point else _strongest(weights.ravel(), limit).tolist():
         row, column = divmod(place, width)
         label = labels[row] if labels is not None else None
@@ -133,11 +139,12 @@ def largest_weights(
     if label is not None and label not in (labels or ()):
         raise Unknown(f"there is no label {json_text(label)}", suggest(label, labels or (), "the model has no labels"))
     row = weights if weights.ndim == 1 else weights[(labels or []).index(label) if label is not None else 0]
-    strongest, name = _strongest(row, top), namer(engine, model, learner)
-    if model.blueprint.knobs is not None:
+    strongest, name = _strongest(row, top), _weight_namer(engine, model, learner)
+    point = model.blueprint.loop.knows_best
+    if point:
         strongest = range(min(top, len(row)))
     shown = [{"name": name(int(i)), "weight": float(row[i])} for i in strongest]
-    if (features := engine.learners.table(model, learner)) is not None and features.lengths:
+    if not point and (features := engine.learners.table(model, learner)) is not None and features.lengths:
         at = (labels or []).index(label) if label is not None else 0
         lines = {each: float(np.atleast_1d(found)[at]) for each, found in _lines(features, learner).items()}
         best = sorted(lines, key=lambda each: (-abs(lines[each]), each))[:top]
@@ -174,7 +181,7 @@ def _strongest(row: Any, top: int) -> Any:
 
 # Why an answer: what each feature adds to its score under the present weights, by name.
 
-#: How many are told of one answer, and how many of them in words.
+#: Number of contributions reported for one answer, and of those described in words.
 MOST, TOLD = 100, 5
 
 
@@ -182,6 +189,8 @@ def contributions(
     engine: Engine, model: ServedModel, key: str | None, decision: Decision, expand: Collection[str] = ()
 ) -> Contributions | None:
     """Contributions of the answer's features to its score, largest first; None if the loop has no such weights."""
+    if model.blueprint.loop.knows_best:  # a point has no contributions
+        return None
     learner = engine.learners.get(model, key).learner
     found: list[tuple[str, float]] | None
     try:
@@ -249,7 +258,7 @@ def explained(engine: Engine, model: ServedModel, event: DecisionEvent, expand: 
     name = namer(engine, model, learner)
     named = model.blueprint.names is not None or model.hashed is not None or model.blueprint.features is not None
     try:
-        asked = asked_by_name(decision, event.ids, name, named)
+        asked = asked_by_name(decision, event.ids, name, named, model.blueprint.loop.asks)
     except SmidgenError:  # names that are not known any more
         asked = None
     if event.holdout:

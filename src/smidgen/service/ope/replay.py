@@ -14,6 +14,7 @@ from smidgen.evaluate.position_bias import Examination
 from smidgen.jobs import Task, answers
 from smidgen.jobs import backend as place_of_work
 from smidgen.learners import Feedback, Loop, recommended
+from smidgen.service.loops.evaluate_budgets import BUDGET
 from smidgen.service.loops.evaluate_clicks import ClickedPages
 from smidgen.service.ope import parallel, tables
 from smidgen.service.ope.parallel import Part, Piece, by_key, by_learner
@@ -83,6 +84,9 @@ def replay(
         several = len(bench.evaluators)
     if split == "key" and not keyed:
         raise InvalidArgument("split is key and the log has no keys", "remove split, or use split=learner")
+    paced = any(each.startswith(BUDGET) for each in given)
+    if split == "key" and paced:
+        raise InvalidArgument("split is key and a budget is given", "remove split: all keys share a budget")
     if backend == "processes":
         jobs = max(1, min(jobs, count * several // WORTH))
     where = place_of_work(backend, jobs)
@@ -94,7 +98,7 @@ def replay(
         examined=None if examined is None else list(examined),
         modules=list(modules),
     )
-    keys = split == "key" or (split == "auto" and keyed and several < jobs)
+    keys = split == "key" or (split == "auto" and keyed and several < jobs and not paced)
     pieces = by_key(piece, jobs) if keys else by_learner(piece, jobs)
     name = parallel.by_keys.__name__ if keys else parallel.by_learners.__name__
     tasks = [Task(f"{parallel.__name__}:{name}", msgspec.to_builtins(each)) for each in pieces]

@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 480, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 26, 12, 40
 #: Bands of the first part of a line may leave the picture: they are wide, and would press all else flat.
 EARLY = 0.05
-#: How many colours the page has; more lines begin again.
+#: Number of colors of the page; further lines reuse them.
 COLOURS = 6
 
 
@@ -433,7 +433,7 @@ def _short(measure: str) -> str:
 
 
 def _key(found: WhatIf, among: list[Outcome] | None = None) -> str:
-    """Which colour is whose."""
+    """Legend of the colors."""
     items = "".join(
         f'<li class="c{place % COLOURS}"><i></i><span>{escape(_name(found, each))}</span></li>'
         for place, each in enumerate(found.outcomes)

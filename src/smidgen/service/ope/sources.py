@@ -7,7 +7,7 @@ import os
 import zlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -17,10 +17,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import FOREIGN, DataMissing, InvalidRecord, MissingExtra, SmidgenError
 from smidgen.learners import Feedback, Loop
-from smidgen.serialization import UNREADABLE
+from smidgen.learners.saving import read_compact_many, write_compact
+from smidgen.serialization import UNREADABLE, decode_many
 from smidgen.service.engine.blueprint import Blueprint, enforce_limit
 from smidgen.service.engine.inspection import Inspection
 from smidgen.service.engine.log_sources import LogSource, source_of
@@ -55,6 +57,11 @@ class LogFile(ABC):
     @abstractmethod
     def line(self, place: int) -> bytes:
         """The line at a place."""
+
+    def events(self) -> Iterator[tuple[int, EventLine]]:
+        """The place of each event, and the event."""
+        for count, (place, text) in enumerate(self.lines(), 1):
+            yield place, parse(text, f"line {count} of {self.path}")
 
     @abstractmethod
     def count(self) -> int:
@@ -108,6 +115,26 @@ class NdjsonLog(LogFile):
 
 #: The column that holds each event in full.
 LINE = "line"
+#: Columns by which most events are read without their lines: of a decision the record, as a learner of this kind and
+#: with these settings writes it; of feedback the learner's input.
+TYPED = ("record", "learner_kind", "learner_settings", "learn")
+#: What else these events need, and how many are decoded together.
+_READ = ("seq", "type", "at", "decision", "key", "model_version", "answer", "candidates", "feedback", "status", *TYPED)
+_DECODED = 1000
+#: Fields that decisions of one key do not share with others, and that a replay does not read.
+_OWN_FIELDS = frozenset({"why", "asked", "request", "unit"})
+
+
+def typed_values(event: EventLine) -> dict[str, Any]:
+    """Return the values of the typed columns for an event; nothing if only its line says all of it."""
+    if event.type == "decision" and event.beside is None and _OWN_FIELDS.issuperset(event.shared or ()):
+        decision = event.record_bytes()
+        return dict(zip(TYPED, (write_compact(decision), decision.kind, decision.settings, None), strict=True))
+    if event.is_learnt and event.places is None and event.row is None and not event.names:
+        return {"learn": serialization.encode(event.learner_input())}
+    return {}
+
+
 #: Bytes of lines that are cached, of the groups read last.
 KEPT_BYTES = 128 << 20
 
@@ -139,6 +166,20 @@ class ParquetLog(LogFile):
                 raise InvalidRecord(
                     f"{self.path} ends after {row} rows where {size} more are expected", "export it again"
                 )
+
+    def events(self) -> Iterator[tuple[int, EventLine]]:
+        """The row of each event, and the event: from typed columns where the file has them."""
+        names = self._file.schema_arrow.names
+        if not set(_READ).issubset(names):
+            yield from super().events()
+            return
+        row, columns = 0, [*_READ, *(["shard"] if "shard" in names else [])]
+        for group in range(len(self._sizes)):
+            table = self._file.read_row_group(group, columns=columns, use_threads=False)
+            for start in range(0, table.num_rows, _DECODED):
+                for event in _typed_events(table.slice(start, _DECODED).to_pydict()):
+                    yield row, event or parse(self.line(row), f"line {row + 1} of {self.path}")
+                    row += 1
 
     def line(self, place: int) -> bytes:
         """The line of a row."""
@@ -182,6 +223,82 @@ class ParquetLog(LogFile):
         while self._bytes > KEPT_BYTES and len(self._kept) > 1:
             self._bytes -= self._kept.popitem(last=False)[1].nbytes
         return column
+
+
+def _typed_events(columns: dict[str, list[Any]]) -> Iterator[EventLine | None]:
+    """Read events from typed columns; None for those that only their lines tell."""
+    records, made = columns["record"], dict[int, Decision]()
+    for who in {each for each in zip(columns["learner_kind"], columns["learner_settings"], strict=True) if each[0]}:
+        kind, settings = who
+        own = [
+            place for place, each in enumerate(records) if each is not None and columns["learner_kind"][place] == kind
+        ]
+        own = [place for place in own if columns["learner_settings"][place] == settings]
+        made.update(zip(own, read_compact_many([records[place] for place in own], kind, settings), strict=True))
+    learned = [place for place, each in enumerate(columns["learn"]) if each is not None]
+    heard = dict(zip(learned, decode_many([columns["learn"][place] for place in learned]), strict=True))
+    shards = columns.get("shard") or [None] * len(records)
+    for place, (seq, type, at, id, key) in enumerate(
+        zip(*(columns[name] for name in ("seq", "type", "at", "decision", "key")), strict=True)
+    ):
+        event: EventLine | None = None
+        if (decision := made.get(place)) is not None:
+            event = EventLine(
+                seq=seq,
+                type=type,
+                written_at=at,
+                decision=id,
+                key=key,
+                shard=shards[place],
+                number=decision.number,
+                reply=LazyReply(columns["answer"][place]),
+                ids=msgspec.json.decode(columns["candidates"][place] or "[]"),
+            )
+            event.__dict__["its decision"] = decision
+        elif place in heard:
+            event = EventLine(
+                seq=seq,
+                type=type,
+                written_at=at,
+                decision=id,
+                key=key,
+                shard=shards[place],
+                feedback=msgspec.json.decode(columns["feedback"][place] or "{}"),
+                status=columns["status"][place],
+                model_version=columns["model_version"][place],
+            )
+            event.__dict__["its feedback"] = heard[place]
+        yield event
+
+
+class LazyReply(Mapping[str, Any]):
+    """What a loop added to the reply to a decision, read on first use.
+
+    Parameters
+    ----------
+    text
+        An object in JSON, or None.
+    """
+
+    __slots__ = ("_fields", "_text")
+
+    def __init__(self, text: str | None) -> None:
+        self._text = text
+        self._fields: dict[str, Any] | None = None
+
+    def _all(self) -> dict[str, Any]:
+        if self._fields is None:
+            self._fields = msgspec.json.decode(self._text or "{}", type=dict[str, Any])
+        return self._fields
+
+    def __getitem__(self, name: str) -> Any:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
 
 
 def open_parquet(path: Path) -> Any:
@@ -295,8 +412,7 @@ class FilesSource(LogSource):
         last: dict[int | None, int] = {}
         for number, file in enumerate(self._files):
             begun = set[int | None]()
-            for count, (place, text) in enumerate(file.lines(), 1):
-                event = parse(text, f"line {count} of {file.path}")
+            for place, event in file.events():
                 before = last.get(event.shard, 0)
                 if event.shard not in begun and number and event.seq != before + 1:
                     raise InvalidRecord(
@@ -307,7 +423,14 @@ class FilesSource(LogSource):
                 last[event.shard] = event.seq
                 if event.type == "decision" and event.decision is not None:
                     self._places.put(event.decision, (number << _FILE) | place)
+                event.__dict__["its place"] = number, place
                 yield event
+
+    def text(self, event: EventLine) -> bytes:
+        """An event of `lines` as the log's own line of JSON."""
+        number, place = event.__dict__["its place"]
+        text: bytes = self._files[number].line(place)
+        return text.rstrip(b"\n")
 
     def decision(self, id: str) -> EventLine | None:
         """An earlier decision's event."""
@@ -506,10 +629,10 @@ class DsjsonSource(LogSource):
             decision = EventLine(seq=2 * version, type="decision", decision=id, number=version, ids=list(ids))
             decision.__dict__["its decision"] = made
             yield decision
-            heard = EventLine(seq=2 * version + 1, type="feedback", decision=id, status="learnt", model_version=version)
-            heard.feedback = {"reward": reward}
-            heard.__dict__["its feedback"] = self._blueprint.loop.parse_reward(reward).learn
-            yield heard
+            line = EventLine(seq=2 * version + 1, type="feedback", decision=id, status="learnt", model_version=version)
+            line.feedback = {"reward": reward}
+            line.__dict__["its feedback"] = self._blueprint.loop.parse_reward(reward).learn
+            yield line
 
     def decision(self, id: str) -> EventLine | None:
         """None: every answer follows its decision."""

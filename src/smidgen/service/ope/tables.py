@@ -193,7 +193,7 @@ def _finite(X: FloatArray, path: Path) -> FloatArray:
 
 
 def rows_of_keys(keys: Sequence[str], looked: Any) -> NDArray[np.bool_]:
-    """Which rows are those of the keys that are looked at."""
+    """Mask of the rows whose keys are included."""
     known: dict[str, bool] = {}
     return np.array([known[key] if key in known else known.setdefault(key, key in looked) for key in keys], np.bool_)
 
@@ -296,13 +296,11 @@ def _by_key(keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
 
 # A table through several learners, shared out by learner or by key; each plays a run of its own.
 
-#: So much work is worth a process: rows, each once for every learner; a dear row counts as several.
+#: Work that justifies a process: rows, each once for every learner; a costly row counts as several.
 WORTH = 500_000
 #: Multiplications that double the cost of a row.
 DEAR = 5_000
-OWN_RUN = (
-    "the table has the answers of all rows: each learner plays a run of its own, and hears what it would have heard"
-)
+OWN_RUN = "the table has the answers of all rows: each learner plays a run of its own, with its own feedback"
 
 Flags = NDArray[np.bool_]
 

@@ -28,7 +28,8 @@ from smidgen.errors import InvalidArgument, InvalidRecord
 from smidgen.features import Encoded
 from smidgen.features.state import Carried
 from smidgen.learners import Learner
-from smidgen.learners.pipeline import as_context, rows_of
+from smidgen.learners.pipeline import rows_of
+from smidgen.learners.record_adapter import as_context
 from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.blueprint import Blueprint, new_labels_of
 from smidgen.service.engine.log_sources import LogSource
@@ -46,9 +47,11 @@ from smidgen.service.engine.shared_state import SharedKeyState
 from smidgen.service.log.codec import EventLine, as_bytes
 from smidgen.service.log.events import ANSWERED, ERASED, REWINDS
 from smidgen.service.loops.estimates import FEW, Estimate, OverlapDiagnostics, Point, bounded_mean, mean_of
+from smidgen.service.loops.evaluate_budgets import BudgetEvaluator, parse_budget
 from smidgen.service.loops.evaluate_clicks import ClickedPages
 from smidgen.service.loops.evaluator import Evaluator, SharedLogStats, Steps, TrainingSignal
 from smidgen.service.loops.registry import loops
+from smidgen.service.loops.slots import slot_events
 from smidgen.service.schemas import ModelBody
 from smidgen.service.storage import formats
 
@@ -203,7 +206,7 @@ TOGETHER = 512
 
 @dataclass(frozen=True)
 class KeyShard:
-    """Which of a log's keys are looked at: those that hash to one part of several."""
+    """Sample of a log's keys: those that hash to one part of several."""
 
     part: int = 0
     of: int = 1
@@ -273,6 +276,7 @@ class ReplayRun:
         self.decisions = self.answered = self.back = self.elsewhere = self._labels = 0
         self.measures = array("d")
         self._steps = Steps()
+        self._priced = any(isinstance(each, BudgetEvaluator) for each in self.evaluators.values())
         self._patient = evaluator is not None and evaluator.patient and own.features is None
 
     def apply(self, event: EventLine) -> None:
@@ -281,17 +285,19 @@ class ReplayRun:
         if type == "decision":
             self._on_decision(event)
             return
-        heard = type in ANSWERED
-        if not heard:
+        is_answer = type in ANSWERED
+        if (costs := event.feedback.get("costs")) and type in (*ANSWERED, "reported"):
+            self._on_costs(event, costs)
+        if not is_answer:
             self.flush()
         if type == "amended":
             self._on_amendment(event)
         elif event.model_version is None:
             return
         elif event.model_version in self._undone_in(event.shard)[0]:
-            self.back += heard
+            self.back += is_answer
             self._keep_names(event)
-        elif heard:
+        elif is_answer:
             self._on_feedback(event)
         elif type == "taught":
             self._on_examples(event)
@@ -299,6 +305,18 @@ class ReplayRun:
             self.elsewhere += type != ERASED
             if type in STEPS and (rows := self._rows(event.shard)) is not None:
                 rows.apply(event, None)
+
+    def _on_costs(self, event: EventLine, costs: Any) -> None:
+        """Pass on what a decision has cost, to those that keep to a budget."""
+        if event.key not in self._looked or not self._priced:
+            return
+        self.flush()
+        line, made = self._made(event)
+        if line is None or made is None or line.type != "decision":
+            return
+        rows = self._rows(event.shard)
+        for evaluator in self.evaluators.values():
+            evaluator.on_costs(event, made if rows is None else rows.of(event.key, made), costs)
 
     def _undone_in(self, shard: int | None) -> tuple[UndoneVersions, KeptNames]:
         """Retracted and remaining events of a shard."""
@@ -340,7 +358,7 @@ class ReplayRun:
 
     def _forward(self, event: EventLine, made: Decision | None) -> None:
         """Pass a decision, or an answer to one, to the evaluators; at once if another process counts."""
-        self._steps.append((event, made))
+        self._steps.extend(_parts(event, made))
         if not self._patient or self.tape is not None or len(self._steps) >= TOGETHER:
             self.flush()
 
@@ -380,7 +398,8 @@ class ReplayRun:
             self._recent.popitem(last=False)
         if not looked:
             self.flush()
-            self.companion.on_decision(event)
+            for part, _ in _parts(event, None):
+                self.companion.on_decision(part)
             return
         if event.shared is not None and (start := event.shared.get("start")) is not None and OWN in self.evaluators:
             self.flush()
@@ -404,6 +423,9 @@ class ReplayRun:
             )
         made: Decision = decision.__dict__.get("as it was made") or decision.record_bytes()
         said = event.learner_input()
+        if isinstance(said, TrainingSignal) and said.answer is None:  # it taught nobody, and has no figure
+            self.answered += 1
+            return
         feedback = event.__dict__["its feedback"] = _plain(said)
         self.answered += 1
         measure = self._measure(event, made, feedback, decision) if looked else None
@@ -417,7 +439,8 @@ class ReplayRun:
             self._forward(event, shown)
         else:
             self.flush()
-            self.companion.on_feedback(event, shown)
+            for part, single in _parts(event, shown):
+                self.companion.on_feedback(part, single or shown)
         if rows is not None:
             event.__dict__["its feedback"] = said
             rows.apply(event, made, _names(event, decision))
@@ -453,6 +476,12 @@ class ReplayRun:
             rows.apply(event, None)
 
 
+def _parts(event: EventLine, made: Decision | None) -> Iterable[tuple[EventLine, Decision | None]]:
+    """An event as evaluators take it: those of decisions with several slots slot by slot."""
+    decision = event.record_bytes() if made is None else made
+    return [(event, made)] if decision.slots is None else slot_events(event, made)
+
+
 def _names(event: EventLine, made: EventLine | None) -> Carried:
     """Names of features that an event, or the decision it belongs to, repeats."""
     return event.names if made is None else (made.shared or {}).get("names", ())
@@ -462,6 +491,8 @@ def _plain(feedback: Any) -> Any:
     """Input of a learner; for a lesson from another model's decision, the outcome of that."""
     if not isinstance(feedback, TrainingSignal):
         return feedback
+    if isinstance(feedback.answer, dict):
+        return {slot: each[1] for slot, each in feedback.answer.items()}
     return (
         feedback.answer[1]
         if isinstance(feedback.answer, tuple | list) and len(feedback.answer) == 2
@@ -472,11 +503,13 @@ def _plain(feedback: Any) -> Any:
 def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evaluator], list[str]]:
     """An evaluator for each learner, where the loop has any, and notes about the log's own learner."""
     bare = own.row_learner()
+    budgets = {spec: budget for spec in others if (budget := parse_budget(spec)) is not None}
     blueprints = {
-        spec: Blueprint(parse_learner_spec(bare.body, spec)) for spec in others
+        spec: Blueprint(parse_learner_spec(bare.body, spec)) for spec in others if spec not in budgets
     }  # refuses what makes no sense
     for blueprint in blueprints.values():
         blueprint.guarded = bare.guarded
+    priced = {spec: BudgetEvaluator(bare, budget) for spec, budget in budgets.items()}
     if (evaluator := bare.loop.evaluator) is None:
         return {}, []
     found: dict[str, Evaluator] = {}
@@ -485,7 +518,10 @@ def _evaluators(own: Blueprint, others: Sequence[str]) -> tuple[dict[str, Evalua
         found[OWN] = evaluator(bare)
     else:
         notes.append(f"the log's own learner is not among those compared: {why}")
-    return found | {spec: evaluator(blueprint) for spec, blueprint in blueprints.items()}, notes
+    if own.body.budget is not None:
+        notes.append("learners are compared without the budget of the model; give one with --budget")
+    compared = {spec: evaluator(blueprint) for spec, blueprint in blueprints.items()}
+    return found | {spec: (compared | priced)[spec] for spec in others}, notes
 
 
 POINTS = 400  # of a curve
@@ -592,6 +628,7 @@ def what_if(
         The log.
     others
         Learners as ``"Name"`` or ``"Name:argument=value,…"``; the features and labels are those of the log's model.
+        ``"budget usd=0.002"`` is the log's own learner under this budget.
     examined
         Of rankings: how likely each place is looked at; estimated from the log, where it can be, if left out.
     progress

@@ -46,7 +46,7 @@ export async function call(method, path, body) {
   const sent = token.get();
   const headers = { ...(sent && { authorization: `Bearer ${sent}` }), ...(body !== undefined && { "content-type": "application/json" }) };
   const response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store", credentials: "omit" });
-  if (response.status === 401 && by("ask")) { // a page without the dialog says what it was told
+  if (response.status === 401 && by("ask")) { // a page without the dialog says what it was reply
     if (token.get() === sent) await ask(sent ? "That token is not valid." : "");
     return call(method, path, body);
   }

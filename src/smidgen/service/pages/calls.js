@@ -107,10 +107,10 @@ export function callsPart() {
   } }, language));
   const draw = () => {
     if (!plan) return;
-    const told = LANGUAGES[chosen][1](plan);
+    const data = LANGUAGES[chosen][1](plan);
     for (const [step, part] of Object.entries(parts)) {
-      part.root.hidden = !told[step] || (step === "create" && !plan.body);
-      set(part.code, told[step] ?? "");
+      part.root.hidden = !data[step] || (step === "create" && !plan.body);
+      set(part.code, data[step] ?? "");
     }
     set(note, LANGUAGES[chosen][2]);
   };

@@ -1,4 +1,4 @@
-// Charts in SVG: lines with bands, columns, bars. The style sheet colours them, so a change of theme needs no drawing anew.
+// Charts in SVG: lines with bands, columns, bars. The style sheet colors them, so a change of theme needs no new drawing.
 import { h, middle, svg } from "./dom.js";
 
 const drawn = new WeakMap(); // what each element shows
@@ -114,9 +114,9 @@ function runs(places, holds) {
 
 // `picture.at` has the places along x, each of `picture.lines` values there, perhaps with low and high.
 function lines(image, size, picture) {
-  const { at, x: below, y: beside } = picture;
+  const { at, x: below, y: vertical } = picture;
   const values = picture.lines.flatMap((each) => [...each.values, ...(each.low ?? []), ...(each.high ?? [])]).filter(Number.isFinite);
-  const room = frame(image, size, beside, values, below.title ? 42 : 24);
+  const room = frame(image, size, vertical, values, below.title ? 42 : 24);
   image.append(line("axis", room.left, room.bottom, room.right, room.bottom));
   const [from, to] = [below.from ?? Math.min(...at), Math.max(...at)];
   const margin = 0.02 * (to - from || 1);
@@ -147,8 +147,8 @@ function lines(image, size, picture) {
 }
 
 // How many there are of each of some names.
-function columns(image, size, { names, values, y: beside }) {
-  const room = frame(image, size, { tozero: true, ...beside }, [0, ...values], 24);
+function columns(image, size, { names, values, y: vertical }) {
+  const room = frame(image, size, { tozero: true, ...vertical }, [0, ...values], 24);
   const slot = (room.right - room.left) / names.length;
   const every = Math.ceil((Math.max(...names.map((name) => wide(name))) + 8) / slot);
   image.append(line("axis", room.left, room.bottom, room.right, room.bottom));
@@ -199,7 +199,7 @@ function lay(element) {
   read(element, shown.at, shown.live);
 }
 
-// Read the i-th value out: beside the pointer, or, by the keyboard, to a screen reader as well.
+// Read the i-th value out: next to the pointer, or, by the keyboard, to a screen reader as well.
 function read(element, i, live = false) {
   const shown = drawn.get(element);
   const { places, mark, marks, picture, reading } = shown;

@@ -31,9 +31,9 @@ function promoteDialog(found, version, done) {
   const go = async (event) => {
     event.preventDefault();
     try {
-      const told = await call("POST", `${v1(other)}:promote`, {});
+      const reply = await call("POST", `${v1(other)}:promote`, {});
       root.close();
-      announce(`${other} was promoted: ${found.champion} is at version ${told.model_version}`);
+      announce(`${other} was promoted: ${found.champion} is at version ${reply.model_version}`);
       await done();
     } catch (error) {
       wrong.textContent = sentence(error);

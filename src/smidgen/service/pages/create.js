@@ -52,6 +52,7 @@ export function createForm(refresh) {
   const least = field("Minimum share per candidate", "new-least", number({ min: 0, max: 1, placeholder: "none" }));
   const keyed = h("input", { type: "checkbox", id: "new-keyed" });
   const shared = h("input", { type: "checkbox", id: "new-shared", checked: true });
+  const safe = field("Safe setting", "new-safe", h("textarea", { class: "code", rows: 2, spellcheck: "false", placeholder: '{"knobs": {"timeout": 1, "threads": 8}, "margin": 0.05}' }), "JSON. A setting of all knobs that is known to be safe, and how much more another may cost. Empty: none.");
   const ids = h("input", { type: "checkbox", id: "new-ids", checked: true });
   const check = (control, label, hint) => h("div", { class: "field" }, h("span", { class: "row" }, control, h("label", { for: control.id }, label)), h("span", { class: "hint" }, hint));
   const keeping = h("input", { type: "checkbox", id: "new-keep", checked: true });
@@ -61,7 +62,7 @@ export function createForm(refresh) {
   const optional = h("span", { class: "hint" });
 
   // By their field names in the API.
-  const fields = { name, loop: out, feedback: back, labels, n_classes: labels, knobs: knobsGroup, space: knobsGroup, features, text: texts, dim: count, hashed: count, learner, window_s: windowField, default_reward: silence, reward_range: range, explore, floor: explore, min_share: least, shards, params };
+  const fields = { name, loop: out, feedback: back, labels, n_classes: labels, knobs: knobsGroup, space: knobsGroup, features, text: texts, dim: count, hashed: count, learner, window_s: windowField, default_reward: silence, reward_range: range, explore, floor: explore, min_share: least, safe, shards, params };
   const all = [...new Set([...Object.values(fields), item, context])];
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
   const calls = callsPart();
@@ -98,12 +99,12 @@ export function createForm(refresh) {
     show(kind, has);
     show(features, has && kind.control.value === "names");
     show(count, has && ["dim", "hashed"].includes(kind.control.value));
-    show(item, records);
-    show(context, records && words.asks === "candidates");
+    show(item, records && words.asks !== "context");
+    show(context, records && ["candidates", "context"].includes(words.asks));
     show(texts, records);
     set(item.root.querySelector("label"), words.asks === "candidates" ? "Example record of one candidate" : "Example record");
     const fits = new Set([...backNow().settings, ...entry().settings]);
-    for (const [setting, part] of [["default_reward", silence], ["reward_range", range], ["explore", explore], ["min_share", least]]) show(part, fits.has(setting));
+    for (const [setting, part] of [["default_reward", silence], ["reward_range", range], ["explore", explore], ["min_share", least], ["safe", safe]]) show(part, fits.has(setting));
     boxes.shared.hidden = !(takes("shared_start") && keyed.checked);
     show(shards, takes("shards") && keyed.checked);
     boxes.keep.hidden = !(loopNow().texts && takes("keep_texts"));
@@ -147,6 +148,11 @@ export function createForm(refresh) {
       if (takes("knobs")) made.knobs = knobs.value();
       else settings.space = knobs.space();
     }
+    if (!safe.root.hidden && safe.control.value.trim()) {
+      const given = parsed(safe, strict ? undefined : {});
+      if (given === null) return null;
+      made.safe = given;
+    }
     if (Object.keys(settings).length) made.params = settings;
     if (span.value) made.window_s = Number(span.value) * Number(unit.value);
     if (keyed.checked) made.keyed = true;
@@ -159,7 +165,7 @@ export function createForm(refresh) {
     if (!range.root.hidden && (low.valueAsNumber !== 0 || high.valueAsNumber !== 1)) made.reward_range = [low.valueAsNumber, high.valueAsNumber];
     return made;
   };
-  const sample = () => (item.root.hidden ? null : { item: parsed(item, {}), context: parsed(context, {}) });
+  const sample = () => (item.root.hidden && context.root.hidden ? null : { item: parsed(item, {}), context: parsed(context, {}) });
   const plan = () => {
     const made = body(false);
     const model = { ...made, params: made.params ?? {} };
@@ -173,7 +179,7 @@ export function createForm(refresh) {
     wrong.hidden = true;
     for (const part of all) part.clear();
     if (!name.control.checkValidity()) return name.fail("Enter a name: letters, digits, dots, dashes and underscores; a letter or digit first.");
-    if (!item.root.hidden && (parsed(item) === null || (!context.root.hidden && parsed(context) === null))) return;
+    if ([item, context].some((part) => !part.root.hidden && parsed(part) === null)) return;
     const content = body(true);
     if (content === null) return;
     try {
@@ -204,7 +210,7 @@ export function createForm(refresh) {
       h("div", { class: "pair" }, h("div", { class: "field" }, learner.root, about), kind.root),
       texts.root,
       h("div", { class: "pair" }, windowField.root, silence.root), range.root,
-      h("div", { class: "pair" }, explore.root, least.root),
+      h("div", { class: "pair" }, explore.root, least.root), safe.root,
       h("div", { class: "pair" }, boxes.keyed, boxes.shared, boxes.ids, boxes.keep), shards.root,
       h("div", { class: "field" }, params.root, optional))),
     wrong,

@@ -31,9 +31,9 @@ function type(schema) {
 
 function limits(schema) {
   const words = { minimum: "≥", maximum: "≤", exclusiveMinimum: ">", exclusiveMaximum: "<", minLength: "characters ≥", maxLength: "characters ≤", minItems: "items ≥", maxItems: "items ≤" };
-  const told = Object.entries(words).filter(([key]) => schema[key] !== undefined).map(([key, word]) => `${word} ${schema[key].toLocaleString("en")}`);
-  if (schema.default !== undefined && schema.default !== null) told.push(`default ${JSON.stringify(schema.default)}`);
-  return told.join(", ");
+  const data = Object.entries(words).filter(([key]) => schema[key] !== undefined).map(([key, word]) => `${word} ${schema[key].toLocaleString("en")}`);
+  if (schema.default !== undefined && schema.default !== null) data.push(`default ${JSON.stringify(schema.default)}`);
+  return data.join(", ");
 }
 
 function fields(schema) {
@@ -61,18 +61,18 @@ function curl(method, path, body) {
   return lines.join(" \\\n");
 }
 
-function operation(document, method, path, told, shared, known) {
+function operation(document, method, path, data, shared, known) {
   const id = `${method}-${path.replace(/[^a-z0-9]+/gi, "-")}`;
-  const content = told.requestBody?.content["application/json"]?.schema;
+  const content = data.requestBody?.content["application/json"]?.schema;
   const body = content?.$ref ? document.components.schemas[link(content)] : content;
   const [good, bad] = [[], []];
-  for (const [status, reply] of Object.entries(told.responses)) (status < "400" ? good : bad).push([status, reply.$ref ? document.components.responses[link(reply)] : reply]);
-  const parameters = [...(shared ?? []), ...(told.parameters ?? [])];
+  for (const [status, reply] of Object.entries(data.responses)) (status < "400" ? good : bad).push([status, reply.$ref ? document.components.responses[link(reply)] : reply]);
+  const parameters = [...(shared ?? []), ...(data.parameters ?? [])];
   const calls = known[`${method} ${path}`] ?? [{ title: "With curl", path }];
   const status = ([code, reply]) => h("tr", {}, h("td", {}, h("code", {}, code)), h("td", {}, reply.description), h("td", {}, type(reply.content?.["application/json"]?.schema)));
-  return { id, summary: told.summary, root: h("section", { class: "card stack", id, "aria-labelledby": `${id}-title` },
+  return { id, summary: data.summary, root: h("section", { class: "card stack", id, "aria-labelledby": `${id}-title` },
     h("div", { class: "row" }, h("span", { class: `verb ${method}` }, method), h("span", { class: "path" }, path)),
-    h("h2", { id: `${id}-title` }, told.summary[0].toUpperCase() + told.summary.slice(1)),
+    h("h2", { id: `${id}-title` }, data.summary[0].toUpperCase() + data.summary.slice(1)),
     parameters.length > 0 && h("p", { class: "hint" }, "Parameters: ", parameters.flatMap((one, i) => [i ? ", " : "", h("code", {}, one.name), ` (${one.in})`])),
     body && h("div", {}, h("h3", {}, "Body: ", h("a", { href: `#${link(content) ?? id}` }, link(content) ?? "object")), fields(body)),
     h("table", { class: "status" }, h("tbody", {}, good.map(status))),

@@ -56,9 +56,19 @@ function parts(model, fits) {
     fits("min_share") && { setting: "min_share", part: field("Minimum share per candidate", "edit-least", number(model.min_share, { min: 0, max: 1 })), was: model.min_share },
     model.challenger_of && { setting: "share", part: field("Share of the traffic", "edit-share", number(model.challenger_of.share, { min: 0, max: 1 }), `Share of the decisions of ${model.challenger_of.model}.`), was: model.challenger_of.share },
     model.labels && { setting: "add_labels", part: field("New labels", "edit-labels", h("textarea", { rows: 2 }), `In addition to the existing ${whole(model.labels.length)}. Separated by commas, or one per line.`) },
+    fits("safe") && { setting: "safe", part: field("Safe setting", "edit-safe", h("textarea", { class: "code", rows: 2, spellcheck: "false" }, model.safe ? JSON.stringify(model.safe) : ""), "JSON: all knobs, and how much more another setting may cost. Empty: none."), was: model.safe },
     model.features?.auto && { setting: "add_text", part: field("New text fields", "edit-text", h("input", { autocomplete: "off", placeholder: "title, body" }), model.features.auto.text.length ? `In addition to ${model.features.auto.text.join(", ")}.` : "Each word of these fields becomes a feature.") },
   ];
   return all.filter(Boolean);
+}
+
+// The JSON of a field; null if it is empty.
+function read(part) {
+  try {
+    return part.control.value.trim() ? JSON.parse(part.control.value) : null;
+  } catch (error) {
+    throw Object.assign(new Error(`Not valid JSON: ${error.message}.`), { part });
+  }
 }
 
 function changes(fields) {
@@ -66,6 +76,11 @@ function changes(fields) {
   for (const { setting, part, was } of fields) {
     if (setting.startsWith("add_")) {
       if (names(part.control.value).length) out[setting] = names(part.control.value);
+      continue;
+    }
+    if (setting === "safe") {
+      const given = read(part);
+      if (JSON.stringify(given) !== JSON.stringify(was ?? null)) out.safe = given;
       continue;
     }
     const now = part.control.value === "" ? null : part.control.valueAsNumber;
@@ -82,6 +97,7 @@ const WORDS = {
   explore: (value) => `the exploration share is ${value}`,
   share: (value) => `it decides a share of ${value} of the traffic`,
   min_share: (value) => `each candidate has a share of at least ${value}`,
+  safe: (value) => (value === null ? "no setting is taken as safe" : `the safe setting is ${JSON.stringify(value.knobs)}, and another may cost ${value.margin} more`),
   add_labels: (value) => `${value.length > 1 ? "new labels" : "new label"}: ${value.join(", ")}; labels cannot be removed later`,
   add_text: (value) => `${value.join(", ")} ${value.length > 1 ? "are" : "is"} read as text`,
 };

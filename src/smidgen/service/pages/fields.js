@@ -4,15 +4,15 @@ import { h, set } from "./dom.js";
 export function field(label, id, control, hint) {
   if (!control.id) control.id = id;
   const wrong = h("span", { class: "wrong", id: `${id}-wrong`, role: "alert", hidden: true });
-  const told = hint && h("span", { class: "hint", id: `${id}-hint` }, hint);
+  const reply = hint && h("span", { class: "hint", id: `${id}-hint` }, hint);
   const describe = (bad) => {
-    const ids = [bad && `${id}-wrong`, told && `${id}-hint`].filter(Boolean);
+    const ids = [bad && `${id}-wrong`, reply && `${id}-hint`].filter(Boolean);
     if (ids.length) control.setAttribute("aria-describedby", ids.join(" "));
     if (bad) control.setAttribute("aria-invalid", "true");
     else control.removeAttribute("aria-invalid");
   };
   describe(false);
-  const root = h("div", { class: "field" }, h("label", { for: control.id }, label), control, told, wrong);
+  const root = h("div", { class: "field" }, h("label", { for: control.id }, label), control, reply, wrong);
   return { root, control, ...failing(root, wrong, describe, () => control) };
 }
 

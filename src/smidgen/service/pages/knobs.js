@@ -1,7 +1,9 @@
 // Knobs: rows of a name and limits, in the app's own units.
+import { get, sentence } from "./api.js";
 import { h, set, short, whole } from "./dom.js";
+import { field, names } from "./fields.js";
 
-const KINDS = [["plain", "a number"], ["integer", "an integer"], ["log", "a number, logarithmic"]];
+const KINDS = [["plain", "a number"], ["integer", "an integer"], ["log", "a number, logarithmic"], ["categories", "one of several names"]];
 
 export function knobsEditor(changed) {
   const list = h("div", { class: "knobs" });
@@ -12,7 +14,14 @@ export function knobsEditor(changed) {
       h("select", { class: "knob-kind", "aria-label": `Kind of knob ${n}` }, KINDS.map(([value, text]) => h("option", { value, selected: value === kind }, text))),
       h("input", { class: "knob-low", type: "number", step: "any", value: low, "aria-label": `Minimum of knob ${n}` }),
       h("input", { class: "knob-high", type: "number", step: "any", value: high, "aria-label": `Maximum of knob ${n}` }),
+      h("input", { class: "knob-values", placeholder: "bulk, stream", hidden: true, "aria-label": `Names of knob ${n}`, autocomplete: "off" }),
       h("button", { type: "button", class: "quiet", "aria-label": `Remove knob ${n}`, onclick: () => { row.remove(); changed(); } }, "Remove"));
+    const select = row.querySelector(".knob-kind");
+    const arrange = () => {
+      for (const part of ["low", "high"]) row.querySelector(`.knob-${part}`).hidden = select.value === "categories";
+      row.querySelector(".knob-values").hidden = select.value !== "categories";
+    };
+    select.addEventListener("change", arrange);
     list.append(row);
     return row;
   };
@@ -22,31 +31,47 @@ export function knobsEditor(changed) {
   const root = h("div", { class: "stack tight" }, h("div", { class: "knob heads", "aria-hidden": "true" }, ["name", "kind", "from", "to", ""].map((text) => h("span", { class: "hint" }, text))), list, h("div", {}, more));
 
   const rows = () => [...list.children].map((row) => {
-    const [name, kind, low, high] = ["name", "kind", "low", "high"].map((part) => row.querySelector(`.knob-${part}`));
-    return { name: name.value.trim(), kind: kind.value, low: low.valueAsNumber, high: high.valueAsNumber };
+    const [name, kind, low, high, values] = ["name", "kind", "low", "high", "values"].map((part) => row.querySelector(`.knob-${part}`));
+    return { name: name.value.trim(), kind: kind.value, low: low.valueAsNumber, high: high.valueAsNumber, values: names(values.value) };
   });
   return {
     root,
-    // As the service takes them: a pair, or {"integer": pair}, or {"log": pair}.
-    value: () => Object.fromEntries(rows().filter(({ name }) => name).map(({ name, kind, low, high }) => [name, kind === "plain" ? [low, high] : { [kind]: [low, high] }])),
+    // As the service takes them: a pair, or {"integer": pair}, {"log": pair}, {"categories": [name, …]}.
+    value: () => Object.fromEntries(rows().filter(({ name }) => name).map(({ name, kind, low, high, values }) => [name, kind === "plain" ? [low, high] : { [kind]: kind === "categories" ? values : [low, high] }])),
     // Where the service knows no knobs: a box in their own units.
-    space: () => ({ type: "Box", low: rows().map(({ low }) => low), high: rows().map(({ high }) => high) }),
+    space() {
+      const numbers = rows().filter(({ kind }) => kind !== "categories");
+      return { type: "Box", low: numbers.map(({ low }) => low), high: numbers.map(({ high }) => high) };
+    },
     wrong() {
       const all = rows();
       if (!all.length) return "Add at least one knob.";
-      const bad = all.find(({ name, low, high }) => !name || !(low < high));
+      const few = all.find(({ kind, values }) => kind === "categories" && values.length < 2);
+      if (few) return `Give at least two names for ${few.name || "the knob"}, separated by commas.`;
+      const bad = all.find(({ name, kind, low, high }) => !name || (kind !== "categories" && !(low < high)));
       if (bad) return bad.name ? `The limits of ${bad.name} are ${bad.low} and ${bad.high}: the first must be smaller than the second.` : "Every knob needs a name.";
       return new Set(all.map(({ name }) => name)).size < all.length ? "Two knobs have the same name." : null;
     },
   };
 }
 
-// The best point of a tuner with its expected loss; hidden while it is not known.
-export function bestCard() {
+// The best point of a tuner with its expected loss, in a context or without; hidden while it is not known.
+export function bestCard(model) {
   const [values, said] = [h("div"), h("p", { class: "hint" })];
-  const root = h("section", { class: "card stack third", "aria-labelledby": "best-title", hidden: true }, h("h2", { id: "best-title" }, "Best so far"), values, said);
+  const context = field("In the context", "best-context", h("input", { class: "code", placeholder: '{"plan": "free"}', spellcheck: "false", autocomplete: "off" }), "A record as JSON; empty: without a context.");
+  const root = h("section", { class: "card stack third", "aria-labelledby": "best-title", hidden: true }, h("h2", { id: "best-title" }, "Best so far"), model.features && context.root, values, said);
   let drawn = "";
-  const update = (best) => {
+  const update = async (found) => {
+    context.clear();
+    let best = found;
+    if (best && context.control.value.trim()) {
+      try {
+        ({ best } = await get(`/v1/models/${encodeURIComponent(model.name)}?context=${encodeURIComponent(context.control.value)}`));
+      } catch (error) {
+        context.fail(sentence(error));
+        return;
+      }
+    }
     root.hidden = !best;
     const content = JSON.stringify(best ?? null);
     if (!best || content === drawn) return;
@@ -56,6 +81,7 @@ export function bestCard() {
     const beyond = best.clipped ? ` ${whole(best.clipped)} losses were above the bound.` : "";
     set(said, (best.loss === null ? "The expected loss is not known yet." : `Expected loss: ${short(best.loss)}${interval}.`) + beyond);
   };
+  context.control.addEventListener("change", () => get(`/v1/models/${encodeURIComponent(model.name)}`).then(({ best }) => update(best)).catch(() => {}));
   return { root, update };
 }
 

@@ -15,6 +15,7 @@ import { recentCard } from "./story.js";
 import { positions, reaction } from "./request.js";
 import { tasteCard } from "./taste.js";
 import { tryCard } from "./tryit.js";
+import { spendCards } from "./spend.js";
 import { candidatesCard, worthCard } from "./worth.js";
 
 export function chartCard(title, note, size, kind = "") {
@@ -59,7 +60,7 @@ const SHARE = { from: 0, to: 1.02, share: true };
 export function modelView(name, refresh) {
   const root = h("div", { class: "page" }, h("p", { class: "empty" }, "…"));
   let [page, gone] = [null, false];
-  const again = async () => { // after a change of settings the page is made anew
+  const again = async () => { // after a change of settings the page is rebuilt
     page = null;
     await refresh();
   };
@@ -103,8 +104,9 @@ function build(model, loop, refresh, again) {
   const compare = compareCard(model.name, again);
   const asks = !model.archived_at && !model.shadow_of && !model.challenger_of; // whether apps call it by its own name
   const examination = examinationCard(chartCard);
-  const best = bestCard();
+  const best = bestCard(model);
   const taste = loop.texts ? tasteCard(model) : null;
+  const spent = spendCards(model, chartCard);
   const charts = h("div", { class: "charts full" }, best.root, taste && taste.root, second && second.root, examination.root, strong.root, lag.root);
   const calls = callsCard();
   const back = loop.back.find((each) => each.feedback === model.feedback) ?? loop.back[0];
@@ -121,14 +123,14 @@ function build(model, loop, refresh, again) {
     compare.root,
     sampleBar(model, refresh),
     h("section", { class: "card tiles", "aria-label": "At a glance" }, Object.values(tiles).map((tile) => h("div", {}, tile.value, tile.label))),
-    h("div", { class: "grid" }, curve.root, charts,
+    h("div", { class: "grid" }, curve.root, spent.flatMap((each) => each.roots), charts,
       asks && tryCard(model, loop, refresh, asked), settingsCard(model, back, again), asks && calls.root, recent.root),
     h("details", { class: "researchers", id: "researchers" }, h("summary", {}, "For researchers: what theory promises"), bound.root),
   ];
 
   let looked = 0;
   const update = async () => {
-    const told = await get(`${path(model.name)}/curve.json?last_s=${period.value}`); // first, so that no tile is older than the curve
+    const reply = await get(`${path(model.name)}/curve.json?last_s=${period.value}`); // first, so that no tile is older than the curve
     const now = await get(`/v1/models/${encodeURIComponent(model.name)}`);
     const tell = (id, value, label) => { set(tiles[id].value, value); set(tiles[id].label, label); };
     const due = Date.now() - looked > SELDOM;
@@ -141,18 +143,19 @@ function build(model, loop, refresh, again) {
     tell("decisions", whole(now.decisions), now.keyed ? `decisions for ${whole(now.keys)} keys` : "decisions");
     tell("answered", now.decisions ? percent(now.answered / now.decisions) : "–", `with feedback, ${whole(now.open)} ${loop.words.waiting}${now.pending ? `, ${whole(now.pending)} not shown yet` : ""}`);
     tell("late", whole(now.late), "late feedback");
-    tell("lag", span(told.lag.median_s), "median feedback delay");
+    tell("lag", span(reply.lag.median_s), "median feedback delay");
     await compare.update(now);
-    drawCurve(curve, loop, told, now, nothing);
-    drawBound(bound, told.bound);
-    second?.update(told);
+    drawCurve(curve, loop, reply, now, nothing);
+    drawBound(bound, reply.bound);
+    second?.update(reply);
+    spent.forEach((each) => each.update(reply.spend, now));
     examination.update(now.examination, now.perturbation, now.unexamined);
-    best.update(now.best);
+    await best.update(now.best);
     await taste?.update();
     strong.root.hidden = Boolean(now.best?.knobs); // the same, in other words
     const many = [...charts.children].filter((card) => !card.hidden).length;
     charts.style.setProperty("--columns", many === 4 ? 2 : Math.min(3, many));
-    drawLag(lag, told.lag);
+    drawLag(lag, reply.lag);
     await late;
   };
   return { parts: parts.filter(Boolean), update };
@@ -174,18 +177,18 @@ function sampleBar(model, refresh) {
     h("p", { class: "muted" }, "Simulated readers see five of eight articles and open the one they like most; one in twenty opens a random one. The model does not know their preferences: compare its weights."), button), bar);
 }
 
-function drawCurve(card, loop, told, now, nothing) {
-  const points = told.points.filter((point) => point.value !== null);
+function drawCurve(card, loop, reply, now, nothing) {
+  const points = reply.points.filter((point) => point.value !== null);
   const last = points.at(-1);
   const timed = points.every((point) => point.at) && Date.parse(last?.at) - Date.parse(points[0]?.at) >= SHORTEST;
   const place = (point) => (timed ? Date.parse(point.at) : point.to);
-  if (!told.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
+  if (!reply.complete) set(card.caption, `Reading the log: ${whole(points.at(-1)?.to ?? 0)} of ${whole(now.model_version)} so far.`);
   else set(card.caption, loop.words.about_curve + (now.quality.silent ? ` It counts decisions with feedback only: of the last ${whole(now.quality.of)} closed decisions, ${whole(now.quality.silent)} got no feedback.` : "") + (points.some((point) => point.low === null) ? " Windows with fewer than ten feedbacks have no interval." : ""));
-  const starts = told.restarts ?? [];
-  const changes = [...(told.marks ?? []), ...starts.map((each) => ({ at: each.at, text: `started again: ${each.reason}` }))].map(({ at, text }) => ({ at: Date.parse(at), text }));
+  const starts = reply.restarts ?? [];
+  const changes = [...(reply.marks ?? []), ...starts.map((each) => ({ at: each.at, text: `started again: ${each.reason}` }))].map(({ at, text }) => ({ at: Date.parse(at), text }));
   const within = changes.filter(({ at }) => timed && at >= place(points[0]) && at <= place(last));
-  if (told.complete && within.length) set(card.caption, `${card.caption.textContent} Dashed lines: ${within.slice(-4).map(({ at, text }) => `${clock(at)} ${text}`).join("; ")}.`);
-  else if (told.complete && starts.length && !timed) set(card.caption, `${card.caption.textContent} Dashed lines: the learner started again (${starts.map((each) => `after feedback ${whole(each.version)}: ${each.reason}`).join("; ")}).`);
+  if (reply.complete && within.length) set(card.caption, `${card.caption.textContent} Dashed lines: ${within.slice(-4).map(({ at, text }) => `${clock(at)} ${text}`).join("; ")}.`);
+  else if (reply.complete && starts.length && !timed) set(card.caption, `${card.caption.textContent} Dashed lines: the learner started again (${starts.map((each) => `after feedback ${whole(each.version)}: ${each.reason}`).join("; ")}).`);
   set(card.empty, nothing && points.length ? "The model has nothing to learn from: see Health." : "No data yet.");
   card.show(points.length && !nothing ? {
     kind: "lines", x: timed ? { time: true } : counting(), y: loop.share ? SHARE : { within: now.reward_range }, at: points.map(place),
@@ -216,8 +219,8 @@ function secondCard(loop) {
   const { title, note, of, lines, idle } = loop.figure;
   const card = chartCard(title, note, "third", "short");
   const places = of === "learnt";
-  const update = (told) => {
-    const all = (places ? told.points : told.made).filter((point) => lines.some((key) => point[key] !== null));
+  const update = (reply) => {
+    const all = (places ? reply.points : reply.made).filter((point) => lines.some((key) => point[key] !== null));
     const still = Boolean(idle) && all.every((point) => lines.every((key) => !point[key]));
     set(card.empty, all.length && still ? idle : "No data yet.");
     const line = (key, i) => ({ values: all.map((p) => p[key]), colour: places ? "good" : lines.length > 1 && i === 0 ? "accent" : "second", stroke: i ? "dotted" : "", dots: places && all.length <= 30 });
@@ -251,28 +254,28 @@ function weightsCard(model, loop) {
     known.replaceChildren(...keys.map((value) => h("option", { value })));
   };
   const update = async () => {
-    let told;
+    let reply;
     try {
-      told = await get(`${path(model.name)}/weights.json?key=${encodeURIComponent(key.value)}&label=${encodeURIComponent(label.value)}`);
+      reply = await get(`${path(model.name)}/weights.json?key=${encodeURIComponent(key.value)}&label=${encodeURIComponent(label.value)}`);
       set(wrong, "");
     } catch (error) {
       if (error.status !== 404) throw error;
       return set(wrong, error.message);
     }
-    if (told.labels && label.hidden) {
-      label.replaceChildren(...told.labels.map((value) => h("option", { value }, value)));
+    if (reply.labels && label.hidden) {
+      label.replaceChildren(...reply.labels.map((value) => h("option", { value }, value)));
       label.hidden = false;
     }
-    if (model.keyed && told.key && !key.value && document.activeElement !== key) { key.value = told.key; suggest(); }
-    const content = JSON.stringify([told.weights, told.key, told.label]);
+    if (model.keyed && reply.key && !key.value && document.activeElement !== key) { key.value = reply.key; suggest(); }
+    const content = JSON.stringify([reply.weights, reply.key, reply.label]);
     if (content === drawn) return undefined;
     drawn = content;
-    set(card.empty, told.why_not ?? "All weights are zero: the model has not learned yet.");
-    const bars = told.weights.slice(0, 14);
+    set(card.empty, reply.why_not ?? "All weights are zero: the model has not learned yet.");
+    const bars = reply.weights.slice(0, 14);
     card.chart.style.setProperty("--bars", `${Math.max(150, bars.reduce((sum, bar) => sum + (bar.name.includes(CROSS) ? 36 : 26), 40))}px`);
     card.show(bars.length ? {
       kind: "bars", names: bars.map((bar) => tick(bar.name)), values: bars.map((bar) => bar.weight), read: (i) => [[middle(bars[i].name, 200), inFull(bars[i].weight)]],
-    } : null, bars.slice(0, 3).map((bar) => `${bar.name} ${short(bar.weight)}`).join(", "), told);
+    } : null, bars.slice(0, 3).map((bar) => `${bar.name} ${short(bar.weight)}`).join(", "), reply);
     return undefined;
   };
   label.addEventListener("change", update);
@@ -293,8 +296,9 @@ function drawLag(card, lag) {
 function settingsCard(model, back, again) {
   const features = Array.isArray(model.features) ? model.features.join(", ") : model.features?.auto ? `records, up to ${whole(model.features.auto.dim)} names` : model.features ? `hashed into ${whole(model.features.hashed)} columns` : positions(model) ? `${positions(model)}, by position` : "none";
   const rows = [["Learner", model.learner], ["Features", features], ["Labels", model.labels?.join(", ")], ["Knobs", model.knobs && Object.entries(model.knobs).map(([name, limits]) => `${name} ${limitsOf(limits)}`).join(", ")],
-    ["Params", Object.keys(model.params).length ? JSON.stringify(model.params) : "defaults"],
-    ["Feedback window", span(model.window_s)], ["Reward for missing feedback", model.default_reward === null ? null : short(model.default_reward)],
+    ["Safe setting", model.safe && `${JSON.stringify(model.safe.knobs)}, margin ${short(model.safe.margin)}`], ["Params", Object.keys(model.params).length ? JSON.stringify(model.params) : "defaults"],
+    ["Feedback window", span(model.window_s)], ["Several reports", model.rewards === "first" ? null : typeof model.rewards === "string" ? model.rewards : Object.entries(model.rewards ?? {}).map(([part, weight]) => `${part} × ${short(weight)}`).join(", ")],
+    ["Holdout", model.holdout && `${percent(model.holdout.share)}, ${model.holdout.policy.candidate ?? model.holdout.policy}`], ["Budget", model.budget && Object.entries(model.budget).map(([currency, { limit }]) => `${short(limit)} ${currency} per decision`).join(", ")], ["Reward for missing feedback", model.default_reward === null ? null : short(model.default_reward)],
     ["Exploration share", model.explore === null ? null : short(model.explore)], ["Minimum share per candidate", model.min_share ? short(model.min_share) : null], ["Retention", model.retention_s && span(model.retention_s)], ["Log starts", logBegins(model.base)], ["Created", new Date(model.created_at).toLocaleString("en-GB")], ["Archived", model.archived_at && new Date(model.archived_at).toLocaleString("en-GB")]];
   return h("section", { class: `card stack ${model.archived_at ? "full" : "third"}`, "aria-labelledby": "settings-title" }, h("h2", { id: "settings-title" }, "Settings"),
     h("dl", { class: "stack" }, rows.filter(([, value]) => value).map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),

@@ -53,7 +53,7 @@ function card(name) {
 function line(name) {
   const parts = Object.fromEntries(["loop", "quality", "ends", "spark", "decisions", "answered", "active"].map((part) => [part, h("div", part === "ends" ? { class: "hint" } : {})]));
   const [health, state] = [badge(), h("span", { class: "chip", hidden: true }, "archived")];
-  const root = h("tr", {}, h("th", { scope: "row" }, h("a", { href: `/#model=${encodeURIComponent(name)}`, title: name, class: "name" }, middle(name, 40)), " ", state),
+  const root = h("tr", {}, h("th", { scope: "row" }, h("a", { href: `/#model=${encodeURIComponent(name)}`, title: name, class: "name" }, middle(name, innerWidth < 600 ? 22 : 40)), " ", state),
     h("td", { class: "muted" }, parts.loop), h("td", {}, health.root), h("td", {}, parts.quality, parts.ends), h("td", {}, parts.spark),
     ["decisions", "answered", "active"].map((part) => h("td", {}, parts[part])));
   let drawn = "";
@@ -122,11 +122,11 @@ function controls(changed) {
   for (const control of [search, sort, loop, ill]) control.addEventListener("input", moved);
   const root = h("div", { class: "row sorting", hidden: true }, search, sort, loop, h("label", { class: "row", for: "only-ill" }, ill, "with problems only"), views);
   const sortBy = (order) => { sort.value = order; moved(); };
-  const update = (told) => {
-    shape = view || (told.all > MANY ? "table" : "cards");
+  const update = (reply) => {
+    shape = view || (reply.all > MANY ? "table" : "cards");
     for (const button of views.children) button.setAttribute("aria-selected", String(button.id === `as-${shape}`));
-    root.hidden = told.all < FEW && !query();
-    const names = ["", ...told.loops];
+    root.hidden = reply.all < FEW && !query();
+    const names = ["", ...reply.loops];
     if (loop.options.length !== names.length) loop.replaceChildren(...names.map((name) => h("option", { value: name }, name || "all loops")));
     if (names.includes(wanted)) loop.value = wanted;
   };
@@ -168,14 +168,14 @@ export function modelsView(refresh) {
     root,
     async refresh() {
       const pages = Array.from({ length: shown / 100 }, (_, i) => get(`/ui/models.json?${sorting.query()}&after=${100 * i}`));
-      const [known, told, ...rest] = await Promise.all([loops(), ...pages]);
-      const models = [told, ...rest].flatMap((page) => page.models);
-      const empty = told.all === 0;
+      const [known, reply, ...rest] = await Promise.all([loops(), ...pages]);
+      const models = [reply, ...rest].flatMap((page) => page.models);
+      const empty = reply.all === 0;
       greeting.hidden = !empty;
       head.hidden = empty;
-      sorting.update(told);
-      tellWorkers(workers, told.workers);
-      set(count, told.all >= FEW ? (told.of < told.all ? `${whole(told.of)} of ${whole(told.all)}` : whole(told.all)) : "");
+      sorting.update(reply);
+      tellWorkers(workers, reply.workers);
+      set(count, reply.all >= FEW ? (reply.of < reply.all ? `${whole(reply.of)} of ${whole(reply.all)}` : whole(reply.all)) : "");
       const as = sorting.shape();
       const [holder, make] = as === "table" ? [rows, line] : [list, card];
       [list.hidden, table.hidden] = [as === "table", as !== "table" || !models.length];
@@ -195,9 +195,9 @@ export function modelsView(refresh) {
         mine.update(model, loopOf(model, known));
         if (holder.children[place] !== mine.root) holder.insertBefore(mine.root, holder.children[place] ?? null);
       });
-      none.hidden = empty || told.of > 0;
-      more.hidden = told.of <= models.length;
-      set(more, `${whole(told.of - models.length)} more`);
+      none.hidden = empty || reply.of > 0;
+      more.hidden = reply.of <= models.length;
+      set(more, `${whole(reply.of - models.length)} more`);
     },
   };
 }

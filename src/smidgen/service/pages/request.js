@@ -17,6 +17,10 @@ export const samples = {
 export const positions = (model) => model.params?.dim ?? model.params?.learner?.dim;
 export const byRecords = (model, loop) => Boolean(model.features?.auto ?? (model.features === undefined && loop.records && positions(model) === undefined));
 
+// A tuner takes a context unless it has many knobs or no columns for one.
+const KNOBS_WITH_CONTEXT = 5;
+export const takesContext = (model, loop) => (byRecords(model, loop) ? Object.values(model.knobs ?? {}).filter((knob) => !knob.categories).length <= KNOBS_WITH_CONTEXT : Boolean(model.features));
+
 // Fields from the names of a model's columns: `topic=art`, `device.os=ios`, `price`; context fields start with `context.`.
 export function known(names) {
   const found = { item: {}, context: {} };
@@ -71,7 +75,10 @@ function one(model, loop, sample, fields, n) {
 export function request(model, loop, { sample = null, fields = null, many = 3 } = {}) {
   const { asks } = loop.words;
   if (asks === "json") return loop.example.request;
-  if (asks === "nothing") return {};
+  if (asks === "context") {
+    const context = takesContext(model, loop) ? one(model, loop, sample && { item: sample.context }, fields, 0) : undefined;
+    return context === undefined || !Object.keys(context).length ? {} : { context };
+  }
   if (asks === "features") {
     const features = one(model, loop, sample, fields, 0);
     return features === undefined ? {} : { features };

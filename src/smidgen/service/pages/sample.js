@@ -10,9 +10,9 @@ export async function playSample(users, refresh, began = () => {}, progress = ()
   let name = null;
   try {
     for (let done = 0; done < users; done += 10) {
-      const told = await call("POST", "/ui/sample", { users: Math.min(10, users - done) });
-      if (name === null) began(told.model);
-      name = told.model;
+      const reply = await call("POST", "/ui/sample", { users: Math.min(10, users - done) });
+      if (name === null) began(reply.model);
+      name = reply.model;
       progress((done + 10) / users);
       if (done % 50 === 0) await refresh();
       await new Promise((resolve) => setTimeout(resolve, 60));

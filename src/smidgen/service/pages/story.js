@@ -7,11 +7,11 @@ by("story-close").addEventListener("click", () => by("story").close());
 by("story").addEventListener("click", (event) => event.target === by("story") && by("story").close());
 
 export async function tell(id) {
-  const [told, raw] = await Promise.all([get(`/ui/decisions/${id}/story.json`), get(`/v1/decisions/${id}`)]);
+  const [reply, raw] = await Promise.all([get(`/ui/decisions/${id}/story.json`), get(`/v1/decisions/${id}`)]);
   by("story-body").replaceChildren(
     h("p", { class: "hint" }, "Decision ", h("code", {}, id)),
     question(raw),
-    h("ol", { class: "timeline" }, told.lines.map((line) => h("li", {}, h("time", { datetime: line.at }, clock(line.at)), line.text))),
+    h("ol", { class: "timeline" }, reply.lines.map((line) => h("li", {}, h("time", { datetime: line.at }, clock(line.at)), line.text))),
     h("details", {}, h("summary", {}, "API response"), h("pre", { tabindex: "0" }, h("code", {}, JSON.stringify(raw, null, 2)))),
   );
   by("story").showModal();

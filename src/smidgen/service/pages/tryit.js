@@ -3,18 +3,18 @@ import { call, get, model as path, sentence } from "./api.js";
 import { announce, h, whole } from "./dom.js";
 import { field, named } from "./fields.js";
 import { knobsTable } from "./knobs.js";
-import { byRecords, known, positions, random, request, samples } from "./request.js";
+import { byRecords, known, positions, random, request, samples, takesContext } from "./request.js";
 import { whyList } from "./why.js";
 
 const WIDEST = 8;
 
 export function tryCard(model, loop, refresh, asked) {
   const numbers = featureNames(model);
-  const shape = loop.words.asks;
+  const shape = loop.words.asks === "context" && !takesContext(model, loop) ? "nothing" : loop.words.asks;
   const candidates = shape === "candidates";
   const grid = shape !== "json" && numbers !== null && numbers.length <= WIDEST;
   const asks = shape === "json" || (shape !== "nothing" && !(numbers !== null && numbers.length === 0));
-  const input = !asks ? null : grid ? table(numbers, candidates, Array.isArray(model.features)) : written(model, loop, candidates);
+  const input = !asks ? null : grid ? table(numbers, candidates, Array.isArray(model.features), shape) : written(model, loop, candidates);
   const key = h("input", { id: "try-key", value: "ann", required: true, maxlength: 200 });
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
   const answer = h("div", { class: "stack", id: "try-answer" });
@@ -45,9 +45,9 @@ export function tryCard(model, loop, refresh, asked) {
     asked(sent);
     try {
       const decision = await call("POST", `/v1/models/${encodeURIComponent(model.name)}/decisions`, sent);
-      const told = await get(`/ui/decisions/${decision.decision}/answers.json`);
+      const reply = await get(`/ui/decisions/${decision.decision}/answers.json`);
       const why = h("div");
-      answer.replaceChildren(...reactions(told, decision, loop, (feedback) => react(decision, feedback, why)), why);
+      answer.replaceChildren(...reactions(reply, decision, loop, (feedback) => react(decision, feedback, why)), why);
       announce("Received a decision. Choose the feedback.");
       answer.querySelector("button, input, select")?.focus();
       await Promise.all([explain(decision, why), refresh()]);
@@ -56,10 +56,10 @@ export function tryCard(model, loop, refresh, asked) {
   const react = async (decision, feedback, why) => {
     wrong.hidden = true;
     try {
-      const told = await call("POST", `/v1/decisions/${decision.decision}/feedback`, feedback);
+      const reply = await call("POST", `/v1/decisions/${decision.decision}/feedback`, feedback);
       const before = decision.model_version;
-      const rise = told.model_version === before + 1 ? ` It was at version ${whole(before)}.` : "";
-      const words = { learnt: `Learned: the model is at version ${whole(told.model_version)}.${rise}`, duplicate: "Duplicate: already learned.", late: "Late: logged, not learned." }[told.status];
+      const rise = reply.model_version === before + 1 ? ` It was at version ${whole(before)}.` : "";
+      const words = { learnt: `Learned: the model is at version ${whole(reply.model_version)}.${rise}`, duplicate: "Duplicate: already learned.", late: "Late: logged, not learned." }[reply.status];
       answer.querySelectorAll("button, input, select").forEach((control) => { control.disabled = true; });
       why.before(h("p", { class: "said", id: "try-said" }, words));
       announce(words);
@@ -83,7 +83,7 @@ export function tryCard(model, loop, refresh, asked) {
 }
 
 // Few numbers by name or by position: a table of them.
-function table(names, candidates, named) {
+function table(names, candidates, named, shape) {
   const root = h("div", { class: "scroll" });
   const fill = () => {
     const ids = candidates ? ["a", "b", "c", "d"] : ["item"];
@@ -97,7 +97,7 @@ function table(names, candidates, named) {
       const inputs = [...row.querySelectorAll("input")];
       return { id: row.dataset.id, features: named ? Object.fromEntries(inputs.map((input) => [input.dataset.name, input.valueAsNumber])) : inputs.map((input) => input.valueAsNumber) };
     });
-    return candidates ? { candidates: rows } : { features: rows[0].features };
+    return candidates ? { candidates: rows } : { [shape]: rows[0].features };
   };
   fill();
   return { root, fill, value };
@@ -110,6 +110,7 @@ function written(model, loop, candidates) {
   const whole = loop.words.asks === "json";
   const parts = whole ? { "": field("Request (JSON)", "try-body", area(6)) }
     : candidates ? { ...(records && { context: field("Context: shared by all candidates", "try-context", area(2)) }), candidates: field("Candidates", "try-candidates", area(5), records ? "An array of objects, each with an id and a record. Ids alone are enough." : "An array of objects, each with an id and features.") }
+      : loop.words.asks === "context" ? { context: field("Context", "try-context", area(3), "A record of what the best setting may depend on. {} if there is nothing.") }
       : { features: field(records ? "Record" : "Features", "try-record", area(5)) };
   let fields = null;
   const fill = () => {
@@ -159,18 +160,18 @@ function featureNames(model) {
   return dim === undefined ? [] : dim > WIDEST ? null : Array.from({ length: dim }, (_, i) => `feature ${i + 1}`);
 }
 
-function reactions(told, decision, loop, react) {
+function reactions(reply, decision, loop, react) {
   const explored = decision.explored && loop.words.tells_exploring;
-  const parts = [h("p", {}, decision.knobs ? "Proposed knobs:" : told.text, explored && h("span", { class: "hint" }, " (explored)"))];
+  const parts = [h("p", {}, decision.knobs ? "Proposed knobs:" : reply.text, explored && h("span", { class: "hint" }, " (explored)"))];
   if (decision.knobs) parts.push(knobsTable(decision.knobs));
-  if (told.ordered) {
-    parts.push(h("ol", { class: "answers" }, told.options.map((one) => h("li", {}, h("button", { type: "button", "data-candidate": one.text, onclick: () => react(one.feedback) },
+  if (reply.ordered) {
+    parts.push(h("ol", { class: "answers" }, reply.options.map((one) => h("li", {}, h("button", { type: "button", "data-candidate": one.text, onclick: () => react(one.feedback) },
       h("span", {}, one.text), h("span", { class: "hint" }, one.hint))))));
-  } else if (told.options.length) {
-    parts.push(h("div", { class: "row" }, told.options.map((one) => h("button", { type: "button", class: one.main ? "main" : "", title: one.hint || null, onclick: () => react(one.feedback) }, one.text))));
+  } else if (reply.options.length) {
+    parts.push(h("div", { class: "row" }, reply.options.map((one) => h("button", { type: "button", class: one.main ? "main" : "", title: one.hint || null, onclick: () => react(one.feedback) }, one.text))));
   }
-  if (told.note) parts.push(h("p", { class: "hint" }, told.note));
-  if (told.entry) parts.push(entry(told.entry, react));
+  if (reply.note) parts.push(h("p", { class: "hint" }, reply.note));
+  if (reply.entry) parts.push(entry(reply.entry, react));
   return parts;
 }
 

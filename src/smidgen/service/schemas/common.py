@@ -23,10 +23,10 @@ AnyId = Id | Annotated[int, Meta(ge=-(1 << 53), le=1 << 53)]
 Numbers = list[float]
 #: Features by name: numbers, or, of models that take records, all that JSON can say.
 Record = dict[str, float | str | bool | list[Any] | dict[str, Any] | None]
-#: How many decisions one call may ask for, how many candidates a decision may have, how many labels a model.
+#: Maximum number of decisions in a call, of candidates of a decision, of labels of a model.
 ROWS = CANDIDATES = 10_000
 LABELS = 100_000
-#: How many shards a model may have.
+#: Maximum number of shards of a model.
 SHARDS = 64
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 Share = Annotated[float, Meta(ge=0, le=1)]
@@ -69,7 +69,7 @@ def digest(body: Message | dict[str, Any]) -> bytes:
 
 
 class ErrorDetail(Struct, kw_only=True):
-    """What was wrong and the way out.
+    """The problem, and a hint for fixing it.
 
     Attributes
     ----------
@@ -99,5 +99,5 @@ class ErrorReply(Struct, kw_only=True):
 
 
 def internal_error() -> ErrorDetail:
-    """What a caller is told of a fault of the service itself: nothing of its inside."""
+    """Reply to a fault of the service itself, without internal details."""
     return ErrorDetail(code="internal_error", message="the service has a fault", hint="see what the server has logged")

@@ -21,6 +21,7 @@ from smidgen.service.schemas.common import (
     Message,
     Numbers,
     Record,
+    Reward,
 )
 
 # What there is to rank or to choose from.
@@ -87,7 +88,55 @@ class CompactCandidates(Message):
     features: Compact
 
 
-# A decision: asked for, shown, told from beginning to end.
+class SlotBody(Message):
+    """A place to fill with one of the candidates.
+
+    Attributes
+    ----------
+    id
+        Its id, unique in the request.
+    features
+        A record of what is known of it; it is part of the context of its choice, as its id is.
+    exclude
+        Ids of candidates that it must not show.
+    """
+
+    id: Id
+    features: Record | None = None
+    exclude: list[AnyId] | None = None
+
+
+class SlotChoice(Struct, omit_defaults=True):
+    """The candidate that fills a slot.
+
+    Attributes
+    ----------
+    slot
+        The slot's id.
+    choice
+        The chosen candidate's id.
+    propensity
+        The probability of this choice, given the choices of the slots before it; null where the app had chosen.
+    """
+
+    slot: str
+    choice: str | int
+    propensity: float | None
+
+
+class SlotStory(SlotChoice, kw_only=True):
+    """The candidate that filled a slot, and what was reported of it.
+
+    Attributes
+    ----------
+    reward
+        The reward that was reported for it, or null.
+    """
+
+    reward: Reward | None = None
+
+
+# A decision: the request, its showing, its story.
 
 
 class DecisionBody(Message):
@@ -120,7 +169,7 @@ class DecisionBody(Message):
 class BatchBody(Message):
     """Several requests at once, or, where a request is one row of features, a matrix: a decision for each row.
 
-    Beside a matrix, ``id`` makes the call safe to repeat: row i has the id ``"{id}.{i}"``, counted from 0.
+    With a matrix, ``id`` makes the call safe to repeat: row i has the id ``"{id}.{i}"``, counted from 0.
 
     Attributes
     ----------
@@ -141,7 +190,7 @@ class BatchBody(Message):
 
 
 class ShownReply(Struct, kw_only=True):
-    """Whether the decision counts now, has counted before, or is too old.
+    """Status of a decision that was reported as shown: it counts now, it counted before, or it is too old.
 
     Attributes
     ----------
@@ -171,7 +220,7 @@ class BestAnswer(Struct, kw_only=True):
 
 
 class Contributions(Struct, kw_only=True):
-    """What each feature adds to the answer's score, strongest first, under the weights of a version.
+    """Contribution of each feature to the answer's score, strongest first, under the weights of a version.
 
     Attributes
     ----------
@@ -216,6 +265,19 @@ class ReportReply(Struct, kw_only=True):
 
     at: str
     feedback: dict[str, Any]
+
+
+class Teams(Struct, kw_only=True):
+    """Who put which candidates on a page that mixes the rankings of champion and challenger.
+
+    Attributes
+    ----------
+    champion, challenger
+        Ids of candidates, in their order on the page.
+    """
+
+    champion: list[str | int]
+    challenger: list[str | int]
 
 
 class Story(Struct, kw_only=True):
@@ -263,7 +325,10 @@ class Story(Struct, kw_only=True):
     price
         The price of each currency of the budget when it was decided; null without a budget.
     slots
-        The choices of a decision with several slots, in the order of the slots; null of others.
+        The choices of a decision with several slots, in the order of the slots, with the rewards that were reported;
+        null of others.
+    teams
+        Whose the candidates are on a page that mixes the rankings of champion and challenger; null of others.
     request_id
         The `X-Request-Id` header of the request that was decided, or null.
     holdout
@@ -291,7 +356,8 @@ class Story(Struct, kw_only=True):
     contributions: Contributions | None = None
     contributions_now: Contributions | None = None
     price: dict[str, float] | None = None
-    slots: list[Any] | None = None
+    slots: list[SlotStory] | None = None
+    teams: Teams | None = None
     request_id: str | None = None
     holdout: bool = False
     restarts: list[FreshStart] | None = []
@@ -302,7 +368,7 @@ class Story(Struct, kw_only=True):
 
 
 class ExampleBody(DecisionBody, kw_only=True):
-    """What a request holds, with the answer that is known to be right.
+    """Fields of a request, with the answer that is known to be right.
 
     Attributes
     ----------
@@ -333,7 +399,7 @@ class ExamplesBody(Message, kw_only=True):
 
 
 class TaughtReply(Struct, kw_only=True):
-    """How many examples were taught, and the model's version; if it has several shards, that of this one.
+    """Number of examples that were taught, and the model's version; with several shards, the version of this one.
 
     Attributes
     ----------
@@ -350,11 +416,11 @@ class TaughtReply(Struct, kw_only=True):
     shard: int | UnsetType = UNSET
 
 
-# What people did, and what became of it.
+# What people did, and the outcome of it.
 
 
 class FeedbackBody(Message):
-    """What the user did: one of the fields that the loop has, costs, or both.
+    """Feedback: one of the fields that the loop has, costs, or both.
 
     Attributes
     ----------
@@ -401,7 +467,7 @@ class SeveralBody(Message, kw_only=True):
 
 
 class FeedbackReply(Struct, kw_only=True):
-    """What became of the feedback; of a model with several shards, ``shard`` says whose version it is.
+    """Status of the feedback; for a model with several shards, ``shard`` is the one that the version belongs to.
 
     Attributes
     ----------
@@ -420,7 +486,7 @@ class FeedbackReply(Struct, kw_only=True):
 
 
 class SeveralReply(Struct, kw_only=True):
-    """What became of each feedback, in order: as if it had come alone, or why it was refused.
+    """Status of each feedback, in order, as if it had come alone, or the error that refused it.
 
     Attributes
     ----------
@@ -432,7 +498,7 @@ class SeveralReply(Struct, kw_only=True):
 
 
 class UbiResult(Struct, kw_only=True, omit_defaults=True):
-    """What became of the clicks on a decision.
+    """Status of the clicks on a decision.
 
     ``answered`` says that it has an answer already: the clicks that came first count. ``error`` says why they were
     refused.
@@ -444,7 +510,7 @@ class UbiResult(Struct, kw_only=True, omit_defaults=True):
     clicked
         The clicked candidates, in order.
     status
-        What became of the clicks, or null.
+        Outcome of the clicks, or null.
     model_version
         The model's version, or null.
     error
@@ -459,7 +525,7 @@ class UbiResult(Struct, kw_only=True, omit_defaults=True):
 
 
 class UbiReply(Struct, kw_only=True):
-    """What became of UBI events: of the clicks on lists of ours, and how many others there were.
+    """Status of UBI events: of the clicks on lists of this service, and the number of other events.
 
     ``passed_over`` are events that are no clicks on a result, ``unknown`` clicks in searches that are no decisions
     here, ``elsewhere`` clicks on what was not among the candidates.

@@ -19,6 +19,7 @@ from smidgen.service.schemas.common import (
     Id,
     Message,
     Name,
+    Numbers,
     Rewards,
     Seconds,
     Share,
@@ -92,7 +93,7 @@ class UndoneReply(Struct, kw_only=True):
 
 
 class UndoingReply(Struct, kw_only=True):
-    """Work on the model's past that is done aside: how much of how much is done; ``of`` is 0 while nobody knows.
+    """Progress of background work on the model's past; ``of`` is 0 while the total is not known.
 
     Attributes
     ----------
@@ -110,7 +111,7 @@ class UndoingReply(Struct, kw_only=True):
 
 
 class RetainBody(Message, kw_only=True):
-    """How old an event must be, in seconds, to be folded into the base state and erased.
+    """Age in seconds from which events are folded into the retention checkpoint and erased.
 
     Attributes
     ----------
@@ -122,7 +123,7 @@ class RetainBody(Message, kw_only=True):
 
 
 class ShardRetained(Struct, kw_only=True):
-    """Where the log of one shard begins.
+    """Start of the log of one shard.
 
     Attributes
     ----------
@@ -146,7 +147,7 @@ class ShardRetained(Struct, kw_only=True):
 
 
 class RetainedReply(ShardRetained, kw_only=True):
-    """Where the log begins.
+    """Start of the log.
 
     ``base`` is the last event that is folded, 0 if there is none, and ``base_version`` the version then; ``folded`` is
     how many events were folded by this call, ``kept`` how many decisions under the base are kept, since they are open
@@ -162,7 +163,7 @@ class RetainedReply(ShardRetained, kw_only=True):
 
 
 class BaseReply(Struct, kw_only=True):
-    """Where the log begins: the last event that retention has folded, the version then, and when that was done.
+    """Start of the log: the last event that retention has folded, the version then, and the time of that run.
 
     ``oldest_version`` is the oldest one that can be gone back to. Of a model with several shards these are sums.
 
@@ -185,7 +186,7 @@ class BaseReply(Struct, kw_only=True):
 
 
 class ForgottenReply(Struct, kw_only=True):
-    """How many events were erased, the version that this made, and how many in which copies of the model.
+    """Number of erased events, the version that this made, and the erased events in copies of the model.
 
     Of a model with several shards, it is the version of the key's ``shard``. ``fragments`` is true where unused parts
     of a large database file may still hold parts of erased rows; the file is rewritten once the service is idle.
@@ -211,11 +212,11 @@ class ForgottenReply(Struct, kw_only=True):
     fragments: bool | UnsetType = UNSET
 
 
-# Models that stand beside another, and how the two compare.
+# Shadows and challengers, and how they compare with their champion.
 
 
 class Of(Message):
-    """The model that another stands beside, and the share of its traffic that this one answers, if it is shown.
+    """The champion of a shadow or challenger, and the share of its traffic that a challenger answers.
 
     Attributes
     ----------
@@ -225,11 +226,15 @@ class Of(Message):
         The share of the champion's traffic that this model answers, from 0 to 1.
     by
         unit: a unit of the champion's requests is always, or never, answered by this model.
+    compare
+        interleave: of rank models, the share is one of pages that mix the rankings of both; clicks there say which is
+        better. Left out: this model answers the share alone.
     """
 
     model: Name
     share: Share = 0.1
     by: Literal["unit"] | None = None
+    compare: Literal["interleave"] | None = None
 
 
 class ShadowOf(Struct, kw_only=True):
@@ -255,11 +260,14 @@ class ChallengerOf(Struct, kw_only=True):
         The share of its traffic that the challenger answers.
     by
         unit: the share is one of units; null: of requests.
+    compare
+        interleave: the pages of this share mix the rankings of both; left out: the challenger answers them alone.
     """
 
     model: str
     share: float
     by: Literal["unit"] | None = None
+    compare: Literal["interleave"] | UnsetType = UNSET
 
 
 class PromotedReply(Struct, kw_only=True):
@@ -303,8 +311,23 @@ KnobsBody = Annotated[
 ]
 
 
+class Safe(Message, omit_defaults=False):
+    """A setting of the knobs that is known to be safe.
+
+    Attributes
+    ----------
+    knobs
+        The setting by knob, in the knobs' units; of a model with a Box in place of knobs, the point.
+    margin
+        How much more than there another setting may cost, in the unit of the loss.
+    """
+
+    knobs: dict[Id, float | str] | Numbers
+    margin: Annotated[float, Meta(ge=0)]
+
+
 class Auto(Message):
-    """How records become features; what is left out is as `smidgen.Vectorizer` has it.
+    """Settings for turning records into features; the defaults are those of `smidgen.Vectorizer`.
 
     Attributes
     ----------
@@ -330,7 +353,7 @@ class Auto(Message):
 
 
 class ByName(Message):
-    """Features by name: hashed (any name is a feature, and falls into one of so many columns), or from records.
+    """Features by name: hashed (any name is a feature, hashed into one of the columns), or from records.
 
     Attributes
     ----------
@@ -392,7 +415,7 @@ Limits = dict[Id, Amount | PerDay]
 
 
 class BudgetFigures(Struct, kw_only=True):
-    """What was spent of one currency.
+    """Spend in one currency.
 
     Attributes
     ----------
@@ -432,6 +455,9 @@ class ModelBody(Message):
         Label models: the labels, at least two.
     knobs
         Tune models: limits by name.
+    safe
+        Tune models: a setting that is known to be safe. The first decisions stay near it; later ones go only where the
+        loss is expected to be at most the margin above it.
     window_s
         Seconds during which feedback is learned (86,400 if left out; 600 with a default_reward).
     keyed
@@ -480,6 +506,7 @@ class ModelBody(Message):
     features: Annotated[list[Id], Meta(max_length=LABELS)] | ByName | None = None
     labels: Annotated[list[Id], Meta(max_length=LABELS)] | None = None
     knobs: KnobsBody | None = None
+    safe: Safe | None = None
     window_s: Seconds | None = None
     keyed: bool = False
     id_feature: bool = True
@@ -501,7 +528,7 @@ class ModelBody(Message):
 
 
 class AmendBody(Message):
-    """What of a model's settings is to change; what is left out stays.
+    """Changes of a model's settings; settings that are left out stay.
 
     Attributes
     ----------
@@ -527,6 +554,8 @@ class AmendBody(Message):
         The holdout's share and policy; its salt stays. null ends the holdout.
     budget
         The limits by currency, for decisions from now on; prices stay. null ends the budget.
+    safe
+        Tune models: the safe setting from now on; null lifts the limit.
     """
 
     add_labels: Annotated[list[Id], Meta(max_length=LABELS)] | UnsetType = UNSET
@@ -540,6 +569,7 @@ class AmendBody(Message):
     share: Share | UnsetType = UNSET
     holdout: Holdout | UnsetType | None = UNSET
     budget: Limits | UnsetType | None = UNSET
+    safe: Safe | UnsetType | None = UNSET
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent."""
@@ -547,7 +577,7 @@ class AmendBody(Message):
 
 
 class CopyBody(Message, kw_only=True):
-    """What the copy is called, and whether it has what was learnt.
+    """Name of the copy, and whether it keeps what was learned.
 
     Attributes
     ----------
@@ -562,7 +592,7 @@ class CopyBody(Message, kw_only=True):
 
 
 class RenameBody(Message, kw_only=True):
-    """What the model is called from now on.
+    """New name of the model.
 
     Attributes
     ----------
@@ -576,7 +606,7 @@ class RenameBody(Message, kw_only=True):
 class ModelReply(Struct, kw_only=True):
     """A model at a glance.
 
-    What takes a closer look is told of one model only, and stays null in lists: ``open`` and ``pending``, ``best``
+    Figures that are costly to compute are null in lists of models: ``open`` and ``pending``, ``best``
     (tune, without keys), and of rank ``perturbation`` and ``examination``, or in its place ``unexamined``, the reason
     why it is not known.
 
@@ -584,7 +614,7 @@ class ModelReply(Struct, kw_only=True):
     (``"activate": false``). Both are counted among the latest 50,000 decisions.
 
     ``guarded`` says how many decisions were scaled down before they were learnt; of a keyed model, only over the keys
-    that were in memory since the start. ``shadow`` and ``challenger`` are the models that stand beside it. Of a model
+    that were in memory since the start. ``shadow`` and ``challenger`` are the models that follow it. Of a model
     with several ``shards``, figures are over all of them, ``model_version`` is the sum of ``shard_versions``, and
     ``base`` sums up where their logs begin.
 
@@ -606,6 +636,8 @@ class ModelReply(Struct, kw_only=True):
         Its labels, or null.
     knobs
         Its knobs, or null.
+    safe
+        The safe setting in force, or null.
     window_s
         Seconds during which feedback is learned.
     reward_range
@@ -721,6 +753,7 @@ class ModelReply(Struct, kw_only=True):
     candidates: list[Variant] | None = None
     holdout: Holdout | None = None
     budget: dict[str, BudgetFigures] | None = None
+    safe: Safe | None = None
     keep_asked: bool = True
     shards: int = 1
     shard_versions: list[int] | None = None
@@ -742,87 +775,3 @@ class ModelsReply(Struct, kw_only=True):
     """
 
     models: list[ModelReply]
-
-
-# Tokens over the wire: what one is created with, and what is shown of it.
-
-
-class TokenBody(Message, kw_only=True):
-    """A token to create.
-
-    ``scopes`` are what it is valid for. ``model`` limits it to one model. ``expires`` is a span from now (``12h``,
-    ``30d``, ``8w``) or a date or time in UTC (``2026-12-31``); without it the token does not expire.
-
-    Attributes
-    ----------
-    scopes
-        What the token is valid for.
-    name
-        A label for people.
-    model
-        Limits the token to one model.
-    expires
-        A span from now (12h, 30d, 8w), or a date or time in UTC.
-    """
-
-    scopes: Annotated[list[Literal["decide", "feedback", "read", "admin"]], Meta(min_length=1, max_length=4)]
-    name: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
-    model: Name | None = None
-    expires: Annotated[str, Meta(max_length=40)] | None = None
-
-
-class TokenReply(Struct, kw_only=True):
-    """A token without its secret. ``last_used_at`` is exact to about a minute.
-
-    Attributes
-    ----------
-    id
-        The token's id, which is no secret.
-    name
-        Its label, or null.
-    scopes
-        What it is valid for.
-    model
-        The only model that it is valid for, or null.
-    created_at
-        When it was created.
-    expires_at
-        When it expires, or null.
-    last_used_at
-        When it was last used, to about a minute, or null.
-    revoked_at
-        When it was revoked, or null.
-    """
-
-    id: str
-    name: str | None
-    scopes: list[str]
-    model: str | None
-    created_at: str
-    expires_at: str | None
-    last_used_at: str | None
-    revoked_at: str | None
-
-
-class CreatedTokenReply(TokenReply, kw_only=True):
-    """A token that was just created: ``token`` is the secret, shown this once.
-
-    Attributes
-    ----------
-    token
-        The secret, shown this once.
-    """
-
-    token: str
-
-
-class TokensReply(Struct, kw_only=True):
-    """All tokens, in the order of their creation.
-
-    Attributes
-    ----------
-    tokens
-        Tokens in the order of their creation.
-    """
-
-    tokens: list[TokenReply]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 # What is found out about a model: its quality, its health, its weights, the taste of its users.
 
@@ -13,7 +13,7 @@ class Quality(Struct, kw_only=True):
     """Quality over the latest closed decisions: those with an answer, or with an expired window.
 
     ``of`` is how many they are, and ``silent`` how many of them had no answer. A silent one counts as no success; where
-    the figure is a loss, which nobody knows then, the value is that of the others. ``low`` and ``high`` are a 95 %
+    the figure is a loss, which is unknown then, the value is that of the others. ``low`` and ``high`` are a 95 %
     interval within the range of the reward; they are null below ten observations. Answers that were retracted or rolled
     back do not count.
 
@@ -321,6 +321,24 @@ class LiftReply(Struct, kw_only=True):
     ratio: MeanReply
 
 
+class PartReply(Struct, kw_only=True):
+    """What was reported of one part of the reward, by the model and by its holdout.
+
+    Attributes
+    ----------
+    model
+        The model's mean per decision.
+    holdout
+        The holdout's mean per decision.
+    lift
+        The difference and the ratio of the two.
+    """
+
+    model: MeanReply
+    holdout: MeanReply
+    lift: LiftReply
+
+
 class SampleRatioReply(Struct, kw_only=True):
     """Check that the share of the holdout is the configured one, since that share last changed.
 
@@ -363,6 +381,9 @@ class WorthReply(Struct, kw_only=True):
         About how many more decisions lead to a verdict if the difference stays; 0 once there is one, null if unknown.
     units
         Number of units; null if requests carry none.
+    parts
+        Of models with weights of parts: the same by part, per decision and without the weights. The intervals hold in
+        the limit of many units, or of many decisions without units.
     """
 
     model: MeanReply
@@ -372,6 +393,7 @@ class WorthReply(Struct, kw_only=True):
     verdict: Literal["better", "worse", "not yet"]
     decisions_to_go: int | None
     units: int | None
+    parts: dict[str, PartReply] | UnsetType = UNSET
 
 
 class CandidateRow(Struct, kw_only=True):
@@ -479,7 +501,7 @@ class Arm(Struct, kw_only=True):
 class CompareReply(Struct, kw_only=True, omit_defaults=True):
     """A champion compared with its challenger or shadow: verdict, confidence, and the decisions still needed.
 
-    ``difference`` is the other's mean less the champion's. ``decisions_to_go`` is null where nobody can say.
+    ``difference`` is the other's mean less the champion's. ``decisions_to_go`` is null where it is unknown.
 
     Attributes
     ----------
