@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, TypeGuard
@@ -39,7 +39,7 @@ class _Short(reprlib.Repr):
 
 #: The value as an error message shows it.
 shown = _Short().repr
-#: How many names `nearest` compares, and how many `suggest` lists.
+#: Number of names that `nearest` compares, and that `suggest` lists.
 _COMPARED, _LISTED = 1000, 20
 _LONGEST_NAME = 64
 
@@ -181,7 +181,7 @@ def seed(value: object) -> int:
     return whole("seed", value, "give a whole number, e.g. seed=0", at_least=0, below=2**64)
 
 
-def one_of(name: str, value: str, choices: Mapping[str, object]) -> str:
+def one_of(name: str, value: str, choices: Collection[str]) -> str:
     """Return ``value`` if it names one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise InvalidArgument(f"{name} is {shown(value)}, which is not known", suggest(value, choices))

@@ -31,7 +31,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     number
         1, 2, … per learner. Together with the settings it names the decision (`id`).
     action
-        What goes out: a ranking (indices, best first), an item, a label, …
+        The output: a ranking (indices, best first), an item, a label, … With several slots: an item for each.
     greedy
         The action without exploration.
     context
@@ -39,9 +39,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
     explored
         Whether exploration changed the action, or put a rival next to it.
     propensity
-        The probability of the action where it was drawn.
+        The probability of the action where it was drawn. With several slots: the product of theirs.
     propensities
-        The probability of every candidate, where one was drawn among several; 0 for those not on offer.
+        The probability of every candidate, where one was drawn among several; 0 for those not on offer. With several
+        slots: a row for each, given what the slots before it show; so are ``scores``, ``widths`` and ``costs``.
     log_propensity
         Its logarithm, for lists, whose probability may underflow: that of the first positions, up to the depth that the
         learner draws.
@@ -112,9 +113,23 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, eq=False, repr_omit_de
         """The ids of the candidates, by position: ``decision.ids[decision.action]`` is the item chosen."""
         return getattr(self.context, "ids", None)
 
+    @property
+    def slots(self) -> tuple[str, ...] | None:
+        """The ids of the slots that were filled; None where one item was chosen."""
+        return getattr(self.context, "slot_ids", None) or None
+
+    @property
+    def actions(self) -> tuple[int, ...] | None:
+        """The item of each slot, in the order of the slots; None where one item was chosen."""
+        return None if self.slots is None else tuple(self.action.tolist())
+
     def costs_of_action(self) -> dict[str, float]:
-        """Under a budget: by currency, what the action costs; empty without one."""
-        return {name: float(each[self.action]) for name, each in (self.costs or {}).items()}
+        """Under a budget: by currency, what the action costs, all slots together; empty without one."""
+        many = None if self.slots is None else np.arange(len(self.action))
+        return {
+            name: float(each[self.action]) if many is None else float(each[many, self.action].sum())
+            for name, each in (self.costs or {}).items()
+        }
 
     def to_json(self) -> bytes:
         """Write the whole decision as JSON bytes, without loss."""

@@ -3,7 +3,7 @@
     from smidgen import Knobs, knobs
     Knobs({"threads": knobs.Integer(1, 64), "timeout": knobs.Log(0.01, 10), "ratio": (0, 1)})
 
-A tuner works in the unit cube, one edge per number; what goes out, and what `best` says, is in the knobs' own units.
+A tuner works in the unit cube, one edge per number; the output, and what `best` says, is in the knobs' own units.
 Names of things (which database, which color) have no order: a `Category` has one surface for each of its values.
 """
 
@@ -27,6 +27,8 @@ __all__ = ["Best", "Category", "Integer", "Knobs", "Linear", "Log"]
 
 #: The most knobs of one tuner, and the most combinations of the values of its categories.
 MOST, MOST_CHOICES = 1000, 32
+#: The most knobs that are numbers where decisions have a context, and the most columns of a context.
+MOST_WITH_CONTEXT, MOST_COLUMNS = 5, 20
 _HINT = 'give a name and limits for each, e.g. {"threads": knobs.Integer(1, 64), "ratio": (0, 1)}'
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-#: How many characters of a value are shown.
+#: Number of characters of a value that are shown.
 LONGEST = 160
 
 

@@ -21,7 +21,9 @@ _ELEVEN = np.uint64(11)
 _TO_UNIT = 2.0**-53
 
 #: Streams: independent sequences for the several uses that one decision has for randomness.
-DIRECTION, COIN, TRAFFIC, SIGNS = 1, 2, 3, 4
+DIRECTION, COIN, TRAFFIC, SIGNS, TEAMS = 1, 2, 3, 4, 5
+#: A decision with several slots draws for slot i, from 0, from the streams that are 16·i further on.
+SLOT_STREAMS = 16
 
 
 def stream_key(seed: int, stream: int) -> U64:

@@ -304,7 +304,7 @@ def _head(head: bytes) -> tuple[int, int, tuple[int, ...], int]:
 
 
 TAG = "$"
-#: How many lists, objects and structures may stand inside one another in a record of bytes.
+#: Number of lists, objects and structures that may stand inside one another in a record of bytes.
 DEEPEST = 64
 _ARRAY, _LONG = 1, 2  # MessagePack's own numbers for what it has no word for: arrays, whole numbers beyond 64 bits
 _LONGEST = 1024  # bytes of a whole number

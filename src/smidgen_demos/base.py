@@ -58,7 +58,7 @@ class DemoPage:
         """The name of the demo's model, or the first free one for it."""
         return name_for(engine, f"demo-{self.name}", self.model)
 
-    def start_anew(self, engine: Engine) -> str:
+    def start_over(self, engine: Engine) -> str:
         """Archive the model, if there is one, and make the next; gives the new name."""
         name = self.model_name(engine)
         if name in engine.models:
@@ -94,4 +94,4 @@ class DemoPage:
     async def _reset(self, request: Request) -> Response:
         here, _ = await self.admitted(request)
         await json_body(request, NothingBody)
-        return uncached({"model": await here.writer.run(partial(self.start_anew, here.engine))}, 201)
+        return uncached({"model": await here.writer.run(partial(self.start_over, here.engine))}, 201)

@@ -162,7 +162,7 @@ class ClientCalls(ABC, Generic[M]):
             Of the loop label.
         knobs
             Of the loop tune: limits by name, ``{"threads": {"integer": [1, 64]}, "timeout": {"log": [0.01, 10]},
-            "ratio": [0, 1]}``, or `smidgen.Knobs`.
+            "ratio": [0, 1], "mode": {"categories": ["bulk", "stream"]}}``, or `smidgen.Knobs`.
         window_s
             How many seconds feedback may take.
         keyed
@@ -171,7 +171,8 @@ class ClientCalls(ABC, Generic[M]):
             True (the default) if the id of a candidate is one of its features.
         **more
             Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``,
-            ``shadow_of``, ``challenger_of={"model": name, "share": 0.1}``, ``shards``, ….
+            ``safe={"knobs": setting, "margin": 0.05}`` of the loop tune, ``shadow_of``,
+            ``challenger_of={"model": name, "share": 0.1}``, ``shards``, ….
         """
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
         given |= {"knobs": wire.knobs_body(knobs), "feedback": feedback, "id_feature": id_feature, **more}
@@ -184,9 +185,9 @@ class ClientCalls(ABC, Generic[M]):
         return _part(_get("/v1/models"), "models", list)
 
     @method
-    def describe(self, name: str) -> Call[dict[str, Any]]:
-        """A model at a glance: settings, version, counts, how well it does."""
-        return _get(wire.model_path(name))
+    def describe(self, name: str, *, context: Any = None) -> Call[dict[str, Any]]:
+        """A model at a glance: settings, version, counts, how well it does; of tune ``best``, in a context if given."""
+        return _get(wire.context_path(name, context))
 
     @method
     def weights(
@@ -413,7 +414,8 @@ class ClientCalls(ABC, Generic[M]):
 
             Next to it, or alone, ``costs``, what the decision really cost by currency. Of a model whose ``rewards``
             combines several reports: ``id``, the id of a report whose value adds to earlier ones, and
-            ``final=True`` with the last one. ``reward`` is an object where the model declares parts.
+            ``final=True`` with the last one. ``reward`` is an object where the model declares parts. Of a decision with
+            slots: ``rewards``, by the slot's id, or one ``reward`` for all.
         """
         body = wire.feedback_body(feedback)
         return Call("POST", wire.decision_path(decision) + "/feedback", wire.read_learnt, body)
@@ -437,6 +439,7 @@ class ModelCalls:
         context: Any = None,
         features: Any = None,
         drafts: Any = None,
+        slots: Any = None,
         **more: Any,
     ) -> Call[Answer]:
         """Ask for a decision.
@@ -458,12 +461,16 @@ class ModelCalls:
             An idempotency id of your own: the same id and request give the same decision. Left out, the decision has
             one that covers the retries of this call.
         context
-            rank, choose: a record of what is the same for all candidates.
+            rank, choose: a record of what is the same for all candidates; tune: a record of what the best setting may
+            depend on.
         features
-            The record of one thing, said outright, in the place of ``given``.
+            The record of one thing, said outright, instead of ``given``.
         drafts
             draft: the texts to choose from, as a dict from id to text (or to ``{"text": …, "features": …}``), as a list
             of texts, whose ids are then 0, 1, …, or as `smidgen.Drafts`.
+        slots
+            choose: places to fill, no candidate twice: a list of ids, or of objects with ``id``, ``features`` and
+            ``exclude``. The answer has ``choices``.
         **more
             Any other field of a request by its name: ``unit``, whom the decision is for (holdouts and challengers are
             split by it); ``exclude``, ids that must not be shown; ``activate=False``, for a
@@ -471,7 +478,7 @@ class ModelCalls:
             then the answer, and the model is taught it.
         """
         body: dict[str, Any] = wire.decision_body(
-            given, ids=ids, top=top, key=key, id=id, context=context, features=features, texts=drafts
+            given, ids=ids, top=top, key=key, id=id, context=context, features=features, texts=drafts, slots=slots
         )
         body |= more
         path = wire.model_path(self.name) + "/decisions"
@@ -549,9 +556,14 @@ class ModelCalls:
         return ClientCalls.story.call(self, decision)
 
     @method
-    def describe(self) -> Call[dict[str, Any]]:
-        """The model at a glance."""
-        return ClientCalls.describe.call(self, self.name)
+    def describe(self, *, context: Any = None) -> Call[dict[str, Any]]:
+        """The model at a glance; see `Client.describe`."""
+        return ClientCalls.describe.call(self, self.name, context=context)
+
+    @method
+    def best(self, context: Any = None) -> Call[dict[str, Any]]:
+        """Of tune: the best setting so far, in a context or without, and the loss expected there."""
+        return _part(_get(wire.context_path(self.name, context)), "best", dict)
 
     @method
     def teach(

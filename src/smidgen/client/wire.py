@@ -1,4 +1,4 @@
-"""Bodies, paths and replies of the service's HTTP calls; bodies take the shapes that Python users have at hand."""
+"""Bodies, paths and replies of the service's HTTP calls; bodies take the types that Python users have."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from smidgen.features.parse import as_record, plain
 from smidgen.knobs import Category, Integer, Knobs, Linear, Log
 from smidgen.serialization import UNREADABLE
 from smidgen.structures import Candidates, Drafts
+from smidgen.structures.slots import read_slots
 
 
 class ServiceError(SmidgenError):
@@ -80,6 +81,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         Of rank: all candidates, best first, and their scores in that order.
     choice, pair
         Of choose: the candidate; of a dueling bandit also its rival.
+    choices
+        Of choose, with slots: for each slot its id (``slot``), the candidate (``choice``) and its ``propensity``.
     propensities
         With which probability each candidate (by its id as a string), or each label, would have been shown.
     label
@@ -103,6 +106,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     scores: list[float] | None = None
     choice: str | int | None = None
     pair: list[str | int] | None = None
+    choices: list[dict[str, Any]] | None = None
     propensities: dict[str, float] | None = None
     label: str | None = None
     forward: bool | None = None
@@ -124,8 +128,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
 
     @property
     def action(self) -> Any:
-        """The action: the ranking, choice, label, forward or drop, the point, or the action of a plugin's loop."""
+        """The action: ranking, choice (by slot, if there are slots), label, forward or drop, point, or a plugin's."""
         tuned = self.point if self.knobs is None else self.knobs
+        if self.choices is not None:
+            return {each["slot"]: each["choice"] for each in self.choices}
         answers = (self.ranking, self.choice, self.label, self.forward, tuned, *(self.more or {}).values())
         return next((answer for answer in answers if answer is not None), None)
 
@@ -215,6 +221,12 @@ def weights_path(name: str, key: str | None, limit: int | None, expand: str | No
     return f"{model_path(name)}/weights{_query(key=key, limit=limit, expand=expand)}"
 
 
+def context_path(name: str, context: Any) -> str:
+    """Path of a model, with the context in which its best setting is wanted."""
+    given = None if context is None else encode(_record(context, "context")).decode()
+    return f"{model_path(name)}{_query(context=given)}"
+
+
 def taste_path(name: str, key: str | None) -> str:
     """Path of the style that a model has learnt from edits."""
     return f"{model_path(name)}/taste{_query(key=key)}"
@@ -292,6 +304,7 @@ def decision_body(
     context: Any = None,
     features: Any = None,
     texts: Any = None,
+    slots: Any = None,
 ) -> Any:
     """The request for one decision, with an id of its own, so that it can be sent twice and decided once."""
     if (features is not None) + (given is not None) + (texts is not None) > 1:
@@ -300,7 +313,9 @@ def decision_body(
     if texts is not None:
         subject = {"drafts": drafts_body(texts)}
     about = None if context is None else _record(context, "context")
-    rest = {"id": id if id is not None else uuid.uuid4().hex, "key": key, "top": top, "context": about}
+    rest: dict[str, Any] = {"id": id if id is not None else uuid.uuid4().hex, "key": key, "top": top, "context": about}
+    if slots is not None:
+        rest["slots"] = [slot.to_record() for slot in read_slots(slots)]
     return subject | {name: value for name, value in rest.items() if value is not None}
 
 
@@ -386,7 +401,11 @@ def _subject(given: Any, ids: Sequence[str | int] | None) -> dict[str, Any]:
         return {"drafts": drafts_body(given), **about}
     if isinstance(given, Candidates):
         body = {"candidates": _candidates(zip(given.ids or range(len(given)), given.records, strict=True))}
-        extra = {"top": given.top, "context": None if given.context is None else _record(given.context, "context")}
+        extra: dict[str, Any] = {
+            "top": given.top,
+            "context": None if given.context is None else _record(given.context, "context"),
+        }
+        extra["slots"] = [slot.to_record() for slot in given.slots] or None
         return body | {name: value for name, value in extra.items() if value is not None}
     if isinstance(given, Mapping):
         if given and all(_is_offer(value) for value in given.values()):

@@ -65,7 +65,7 @@ class Table:
         X = self.X if scale is None else _scale(self.X, checks.one_of("scale", scale, _SCALES))
         y = self.y
         if target is not None:
-            checks.one_of("target", target, {"standard": 0, "range": 0})
+            checks.one_of("target", target, ("standard", "range"))
             if self.task == "classification":
                 raise InvalidArgument(f"target is {target!r} but the labels are ±1", "omit target")
             y = _scale(y[:, None], target)[:, 0]
@@ -74,7 +74,7 @@ class Table:
     def without(self, *columns: str) -> Table:
         """Leave out these features."""
         for column in columns:
-            checks.one_of("column", column, dict.fromkeys(self.columns))
+            checks.one_of("column", column, self.columns)
         kept = [j for j, column in enumerate(self.columns) if column not in columns]
         return replace(self, X=np.ascontiguousarray(self.X[:, kept]), columns=tuple(self.columns[j] for j in kept))
 
@@ -495,13 +495,13 @@ class Frames:
     def of_speakers(self, *names: str) -> Frames:
         """Only the frames of these speakers."""
         for name in names:
-            checks.one_of("speaker", name, dict.fromkeys(self.speakers))
+            checks.one_of("speaker", name, self.speakers)
         return self.select(np.isin(self.speaker, [self.speakers.index(name) for name in names]))
 
     def of_classes(self, *names: str) -> Frames:
         """Only the frames of these classes, numbered again in the given order."""
         for name in names:
-            checks.one_of("class", name, dict.fromkeys(self.classes))
+            checks.one_of("class", name, self.classes)
         number = np.full(len(self.classes), -1)
         number[[self.classes.index(name) for name in names]] = np.arange(len(names))
         chosen = self.select(number[self.y] >= 0)

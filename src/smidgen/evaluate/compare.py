@@ -158,7 +158,7 @@ def tune(
     *,
     progress: bool | Callable[[int], None] = False,
 ) -> History:
-    """`play` a stream of losses: a point goes out, its loss (or the gradient there) comes back; and measure.
+    """`play` a stream of losses: a point is returned, its loss (or the gradient there) comes back; and measure.
 
     Parameters
     ----------

@@ -296,7 +296,7 @@ class Portfolio(RowLosses):
 
 
 class Repeated(PointLosses):
-    """The same function in every round: any convex callable f(x).
+    """A loss that does not change between rounds: any convex callable f(x).
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Play a stream in any loop: decide, receive feedback from the stream or the user, learn, and measure.
 
-Compiled code plays a stream in the place of the two verbs only where it comes out the same to the last bit.
+Compiled code plays a stream instead of the two verbs only where it comes out the same to the last bit.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ def _history(learner: Learner, asked: list[tuple[Decision, Any]]) -> History:
     card = getattr(within, "card", None)
     actions, feedback = [decision.action for decision, _ in asked], [given for _, given in asked]
     loop = _loop(card.loops if card else ("",), actions)
-    heard = _heard(loop, card.kinds, feedback) if card else {}
+    arrays = _feedback_arrays(loop, card.kinds, feedback) if card else {}
     propensities = [decision.propensity for decision, _ in asked]
     return History(
         actions,
@@ -271,12 +271,12 @@ def _history(learner: Learner, asked: list[tuple[Decision, Any]]) -> History:
         feedback=feedback,
         explored=np.array([decision.explored for decision, _ in asked], np.bool_),
         propensities=_numbers(propensities) if asked and None not in propensities else None,
-        **heard,
+        **arrays,
         bound_note="regret is measured where objects are ranked or chosen and a utility is known",
     )
 
 
-def _heard(loop: str, kinds: tuple[str, ...], feedback: list[Any]) -> dict[str, Any]:
+def _feedback_arrays(loop: str, kinds: tuple[str, ...], feedback: list[Any]) -> dict[str, Any]:
     """Feedback that is a number, under its name: rewards, or losses. Right counts as 1 next to rewards, wrong as 0."""
     if loop == "tune" and "loss" in kinds:
         return {"losses": _numbers(feedback)}
@@ -420,7 +420,7 @@ def _together(X: Any, y: list[Any]) -> list[tuple[Any, Any]]:
 def play_losses(
     learner: Learner, loss: PointLosses, rounds: int | None, progress: bool | Callable[[int], None]
 ) -> History:
-    """A point goes out, its loss (or the gradient there) comes back; measured against the best fixed point."""
+    """A point is returned, its loss (or the gradient there) comes back; measured against the best fixed point."""
     if not isinstance(learner, Tuner):
         raise InvalidArgument(
             f"tune was given a {type(learner).__name__}", "give a learner of the tune loop, e.g. OGDEG"

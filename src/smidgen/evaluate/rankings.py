@@ -259,7 +259,7 @@ def play_rankings(
     Notes
     -----
     **Equal** to the verbs bit by bit, but for the last digits of measured utilities: both go by the same kernels. A
-    `RankingSVM` is retrained by scikit-learn as ever; the rounds between two trainings are compiled.
+    `RankingSVM` is retrained by scikit-learn as usual; the rounds between two trainings are compiled.
     **Cost** of one round: that of reading the query's documents, and the step.
 
     Examples

@@ -228,8 +228,8 @@ class Outcomes:
 
 
 def _mean(values: Any) -> float:
-    heard = values[~np.isnan(values)]
-    return float(np.mean(heard)) if len(heard) else 0.0
+    known = values[~np.isnan(values)]
+    return float(np.mean(known)) if len(known) else 0.0
 
 
 def _wrong(label: Any, feedback: Any) -> bool:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from smidgen.client import Model
 from smidgen.decision import Decision
 from smidgen.errors import DecisionMismatch, InvalidArgument, MissingExtra, SmidgenError
 from smidgen.learners import Learner
+from smidgen.learners.pipeline import Pipeline
 from smidgen.structures import Candidates
 
 Message = Mapping[str, Any]
@@ -50,7 +52,7 @@ class Chooser(Protocol):
         """Return the chosen id and the id of the decision."""
 
     def report(self, decision: str, feedback: Mapping[str, Any]) -> None:
-        """Report a reward: ``{"reward": 1.0}``."""
+        """Report a reward, what the call cost, or both: ``{"reward": 1.0, "costs": {"usd": 0.0012}}``."""
 
 
 class Served:
@@ -93,12 +95,17 @@ class InProcess:
             return ids[int(decision.action)], decision.id
 
     def report(self, decision: str, feedback: Mapping[str, Any]) -> None:
-        """Learn the reward."""
+        """Learn the reward; costs alone leave the decision open."""
         with self._lock:
             if (made := self._open.get(decision)) is None:
                 raise DecisionMismatch(f"Decision {decision!r} is not open.", "It was answered before, or is too old.")
-            self.learner.learn(made, feedback["reward"])
-            del self._open[decision]
+            if "costs" in feedback:
+                if not isinstance(self.learner, Pipeline):
+                    raise InvalidArgument("costs are given, and the learner is no Pipeline.", "Put it into a Pipeline.")
+                self.learner.learn_costs(made, feedback["costs"])
+            if "reward" in feedback:
+                self.learner.learn(made, feedback["reward"])
+                del self._open[decision]
 
     def save(self, path: str | Path) -> None:
         """Save the learner to a file, and its open decisions to a second file next to it."""
@@ -152,6 +159,9 @@ class Routing:
         Called with the messages and the response, in litellm's callback; returns a reward from 0 to 1, or None.
     failure_reward
         The reward of a call that failed; None reports nothing.
+    currency
+        The name under which litellm's cost of a call (from its token usage and prices) is reported, e.g. ``"usd"`` for
+        a model with ``budget={"usd": 0.001}``; None reports no costs.
     """
 
     def __init__(
@@ -162,14 +172,16 @@ class Routing:
         context: Callable[[Sequence[Message]], Mapping[str, Any]] = describe_prompt,
         judge: Callable[[Sequence[Message], Any], float | None] | None = None,
         failure_reward: float | None = 0.0,
+        currency: str | None = None,
     ) -> None:
         self.router = router
         self.chooser: Chooser = (
             Served(model) if isinstance(model, Model) else InProcess(model) if isinstance(model, Learner) else model
         )
         self._context, self._judge = context, judge
-        self._failure_reward = failure_reward
-        #: How many requests went to the default deployment because no decision could be had.
+        self._failure_reward, self._currency = failure_reward, currency
+        self._name = f"smidgen-{uuid.uuid4().hex}"  # litellm tells every callback of the calls of all routers
+        #: Number of requests that went to the default deployment because no decision could be had.
         self.fallbacks = 0
 
     def install(self) -> Self:
@@ -201,7 +213,7 @@ class Routing:
             return next(iter(offered.values()))
         if request_kwargs is not None:
             request_kwargs["litellm_call_id"] = PREFIX + decision
-            request_kwargs["metadata"] = {**(request_kwargs.get("metadata") or {}), "smidgen_decision": decision}
+            request_kwargs["metadata"] = {**(request_kwargs.get("metadata") or {}), self._name: decision}
         return offered[chosen]
 
     async def async_get_available_deployment(
@@ -247,45 +259,51 @@ class Routing:
         }
 
     def _succeeded(self, kwargs: Mapping[str, Any], response: Any) -> None:
-        if (decision := _decision_in(kwargs)) is None:
+        if (decision := _decision_in(kwargs, self._name)) is None:
             return
+        feedback: dict[str, Any] = {}
+        cost = kwargs.get("response_cost")
+        if self._currency is not None and isinstance(cost, (int, float)):
+            feedback["costs"] = {self._currency: float(cost)}
         if self._judge is not None and (judged := self._judge(kwargs.get("messages") or (), response)) is not None:
-            self._report(decision, float(judged))
+            feedback["reward"] = float(judged)
+        if feedback:
+            self._report(decision, feedback)
 
     def _failed(self, kwargs: Mapping[str, Any]) -> None:
-        if (decision := _decision_in(kwargs)) is not None and self._failure_reward is not None:
-            self._report(decision, self._failure_reward)
+        if (decision := _decision_in(kwargs, self._name)) is not None and self._failure_reward is not None:
+            self._report(decision, {"reward": self._failure_reward})
 
-    def _report(self, decision: str, reward: float) -> None:
+    def _report(self, decision: str, feedback: Mapping[str, Any]) -> None:
         """Report from a callback, where an error must not reach the caller of the language model."""
         try:
-            self.chooser.report(decision, {"reward": reward})
+            self.chooser.report(decision, feedback)
         except (SmidgenError, OSError) as error:
-            _log.warning("the reward of decision %s was not reported: %s", decision, error)
+            _log.warning("the feedback on decision %s was not reported: %s", decision, error)
 
 
-def _decision_in(kwargs: Mapping[str, Any]) -> str | None:
-    """The decision's id in the arguments of a callback."""
+def _decision_in(kwargs: Mapping[str, Any], name: str) -> str | None:
+    """The id of a decision of the routing with this name in the arguments of a callback."""
     metadata = (kwargs.get("litellm_params") or {}).get("metadata") or {}
-    found = metadata.get("smidgen_decision")
+    found = metadata.get(name)
     return found if isinstance(found, str) else None
 
 
 def _reporter(base: Any, routing: Routing) -> Any:
     """Make the callback object that litellm calls; its class must derive from litellm's own."""
 
-    def succeeded(self: Any, kwargs: Any, response: Any, start_time: Any, end_time: Any) -> None:
-        routing._succeeded(kwargs, response)
+    def succeeded(self: Any, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
+        routing._succeeded(kwargs, response_obj)
 
-    async def succeeded_async(self: Any, kwargs: Any, response: Any, start_time: Any, end_time: Any) -> None:
-        await asyncio.to_thread(routing._succeeded, kwargs, response)
+    async def succeeded_async(self: Any, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
+        await asyncio.to_thread(routing._succeeded, kwargs, response_obj)
 
-    def failed(self: Any, kwargs: Any, response: Any, start_time: Any, end_time: Any) -> None:
+    def failed(self: Any, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
         routing._failed(kwargs)
 
-    async def failed_async(self: Any, kwargs: Any, response: Any, start_time: Any, end_time: Any) -> None:
+    async def failed_async(self: Any, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
         await asyncio.to_thread(routing._failed, kwargs)
 
     events = {"log_success_event": succeeded, "async_log_success_event": succeeded_async}
     events |= {"log_failure_event": failed, "async_log_failure_event": failed_async}
-    return type("Reporter", (base,), events)()
+    return type(routing._name, (base,), events)()  # litellm keeps one callback of each class name

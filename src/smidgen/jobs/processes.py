@@ -30,7 +30,7 @@ class Processes:
         self.jobs = jobs
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
-        """Do tasks, the first first; tell how far each is, and its answer. Whatever ends this ends the processes."""
+        """Run tasks in order; yield the progress and the answer of each. Closing the iterator ends the processes."""
         workers = [_Child() for _ in range(min(self.jobs, len(tasks)))]
         said: queue.SimpleQueue[tuple[_Child, dict[str, Any], bytes]] = queue.SimpleQueue()
         waiting = list(enumerate(tasks))[::-1]

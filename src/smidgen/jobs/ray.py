@@ -137,7 +137,7 @@ class OnRay:
         self.jobs = jobs
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
-        """Do tasks; tell how far each is, and its answer. Whatever ends this ends the work."""
+        """Run tasks; yield the progress and the answer of each. Closing the iterator ends the work."""
         with started(self.jobs) as ray:
             remote = ray.remote(num_cpus=1, num_returns="streaming", max_retries=0)(_work)
             doing = {

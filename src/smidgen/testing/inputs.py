@@ -285,7 +285,7 @@ class Filtering(Labelling):
     """Forward or drop, and the relevance of what was forwarded."""
 
     reads: bool = True
-    """Whether it looks at the rows at all."""
+    """True if it reads the rows."""
 
     def feedback(self, learner: Any, decision: Decision, seed: int) -> Any:
         """Mostly not relevant."""

@@ -338,8 +338,8 @@ def many_at_once_are_each_in_turn(case: Case) -> None:
             verbs, many = (case.make().guard() if guarded else case.make() for _ in range(2))
             for decision, feedback in log[:half]:
                 verbs.learn(decision, feedback)
-            some, heard = zip(*log[:half], bad, *log[half + 1 :], strict=True)
-            refused(f"{why}, among many,", many.learn_many, list(some), list(heard))
+            some, given = zip(*log[:half], bad, *log[half + 1 :], strict=True)
+            refused(f"{why}, among many,", many.learn_many, list(some), list(given))
             hold(many.to_bytes() == verbs.to_bytes(), f"{why} among many does not leave what came before it learnt")
 
 
@@ -469,7 +469,7 @@ def a_newcomer_takes_over_a_start(case: Case) -> None:
     start = learner.start()
     newcomer = case.make(seed=5).start_from(start)
     again = newcomer.start()
-    hold(all(np.allclose(again[name], start[name]) for name in start), "a newcomer does not begin as it was told to")
+    hold(all(np.allclose(again[name], start[name]) for name in start), "a new learner does not begin with its start")
     hold((newcomer.rounds, newcomer.decisions) == (0, 0), "a start counts as something learnt, or decided")
     revived = _saved(newcomer)
     hold(snapshot(revived) == snapshot(newcomer), "a newcomer with a start is not saved whole")

@@ -46,7 +46,7 @@ MODES: dict[str, Sizes] = {
 
 
 def check_finite(learner: Learner, decision: Decision | None, what: str) -> None:
-    """All that is remembered, and what goes out, is finite."""
+    """All that is remembered, and the output, is finite."""
     for name, array in learner._state().items():
         hold(array.dtype.kind != "f" or np.isfinite(array).all(), f"{what}: {name} is not finite")
     if decision is not None:

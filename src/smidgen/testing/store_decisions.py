@@ -361,7 +361,7 @@ def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None
     )
     made = [
         new_decision(5610, number=1, shown=False, beside=out[0], agreed=True, target=0.5, chance=0.25),
-        new_decision(5611, number=2, shown=False, beside=out[1], agreed=False),
+        new_decision(5611, number=2, shown=False, beside=out[1], agreed=False, share=0.25),
     ]
     in_batch(store, lambda: store.write_decisions(other.shard, made))
     in_batch(store, lambda: store.write_decisions(third.shard, [new_decision(5620, shown=False, beside=out[0])]))
@@ -378,8 +378,8 @@ def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None
         )
         pairs = [tuple(row) for row in view.query("pairs", other.shard, after=0, limit=10)]
         expected = [
-            (2, True, 0.5, 0.25, shown.shard, 2, 100.0, True, None, None, 5, 0.75, None),
-            (3, False, None, None, shown.shard, 3, 100.0, True, None, None, None, None, None),
+            (2, True, 0.5, 0.25, shown.shard, 2, 100.0, True, None, None, 5, 0.75, None, None),
+            (3, False, None, None, shown.shard, 3, 100.0, True, None, None, None, None, None, 0.25),
         ]
         hold(pairs == expected, "a pair has what both came to")
         hold(view.query("pairs", other.shard, after=2, limit=10)[0][0] == 3, "pairs after an event can be asked for")

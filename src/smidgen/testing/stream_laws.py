@@ -17,13 +17,14 @@ from smidgen.features import Vectorizer
 from smidgen.geometry import Space
 from smidgen.history import History
 from smidgen.learners import Learner
-from smidgen.learners.pipeline import OFFERS, SINGLES, Pipeline, unwrap
+from smidgen.learners.pipeline import Pipeline, unwrap
+from smidgen.learners.record_adapter import OFFERS, SINGLES
 from smidgen.serialization import same
 from smidgen.structures import Candidates, Choice
 from smidgen.testing.inputs import CoactiveForm, Filtering, Labelling, Rewarded, Single, Tuning, labels_of, made
 from smidgen.testing.laws import Case, hold, picture, refused, snapshot
 
-#: How many rounds are played.
+#: Number of rounds that are played.
 ROUNDS = 16
 
 
@@ -32,24 +33,24 @@ def a_played_user_is_the_two_verbs(case: Case) -> None:
     contexts = case.form.contexts(31, ROUNDS)
     verbs, played = case.make(), case.make()
 
-    def heard(decision: Decision, t: int) -> Any:
+    def answer(decision: Decision, t: int) -> Any:
         return case.form.feedback(verbs, decision, 0) if case.form.may_learn(verbs, decision) else None
 
-    decisions, said = _by_verbs(verbs, contexts, heard)
-    script = iter(said)
+    decisions, answers = _by_verbs(verbs, contexts, answer)
+    script = iter(answers)
     history = play(played, iter(contexts), lambda context, action: next(script))
     _alike(verbs, played, decisions, history)
-    hold(same(history.feedback, said), "the history has other feedback than the user gave")
+    hold(same(history.feedback, answers), "the history has other feedback than the user gave")
 
 
 def a_played_stream_of_answers_is_the_two_verbs(case: Case) -> None:
     """Examples with their labels, items with their relevance, candidates with their rewards."""
     verbs, played = case.make(), case.make()
-    for stream, contexts, heard in _answered(case, verbs):
-        decisions, _ = _by_verbs(verbs, contexts, heard)
+    for stream, contexts, answer in _answered(case, verbs):
+        decisions, _ = _by_verbs(verbs, contexts, answer)
         history = play(played, stream)
         _alike(verbs, played, decisions, history)
-        again, _ = _by_verbs(verbs, contexts, heard)
+        again, _ = _by_verbs(verbs, contexts, answer)
         _alike(verbs, played, again, play(played, stream))
 
 
@@ -63,28 +64,28 @@ def a_played_stream_of_losses_is_the_two_verbs(case: Case) -> None:
     bowl = losses.Repeated(lambda x: float(((x - middle) ** 2).sum()), lambda x: 2.0 * (x - middle), rounds=ROUNDS)
     by_gradient = "gradient" in case.cls.card.kinds
 
-    def heard(decision: Decision, t: int) -> Any:
+    def answer(decision: Decision, t: int) -> Any:
         return bowl.gradient(t, decision.action) if by_gradient else bowl(t, decision.action)
 
-    decisions, _ = _by_verbs(verbs, [None] * ROUNDS, heard)
+    decisions, _ = _by_verbs(verbs, [None] * ROUNDS, answer)
     history = play(played, bowl)
     _alike(verbs, played, decisions, history)
     cost = [bowl(t, decision.action) for t, decision in enumerate(decisions)]
     hold(same(history.losses, np.array(cost)), "the history has other losses than the points cost")
 
 
-Heard = Callable[[Decision, int], Any]
+Answerer = Callable[[Decision, int], Any]
 
 
-def _by_verbs(learner: Learner, contexts: list[Any], heard: Heard) -> tuple[list[Decision], list[Any]]:
+def _by_verbs(learner: Learner, contexts: list[Any], answer: Answerer) -> tuple[list[Decision], list[Any]]:
     """Decide, receive feedback and learn, in turn."""
-    decisions, said = [], []
+    decisions, answers = [], []
     for t, context in enumerate(contexts):
         decisions.append(learner.decide(context))
-        said.append(heard(decisions[-1], t))
-        if said[-1] is not None:
-            learner.learn(decisions[-1], said[-1])
-    return decisions, said
+        answers.append(answer(decisions[-1], t))
+        if answers[-1] is not None:
+            learner.learn(decisions[-1], answers[-1])
+    return decisions, answers
 
 
 def _alike(verbs: Learner, played: Learner, decisions: list[Decision], history: History) -> None:
@@ -103,7 +104,7 @@ def _alike(verbs: Learner, played: Learner, decisions: list[Decision], history: 
             hold(columns[0] == columns[1], f"the history's column {column!r} is not what the decisions say")
 
 
-def _answered(case: Case, learner: Any) -> Iterator[tuple[Any, list[Any], Heard]]:
+def _answered(case: Case, learner: Any) -> Iterator[tuple[Any, list[Any], Answerer]]:
     """Labeled streams, if the learner's loop has any: the stream, the contexts, the feedback."""
     rng, form, card = np.random.default_rng(32), case.form, unwrap(learner).card
     if isinstance(form, Rewarded) and "reward" in card.kinds:
@@ -124,7 +125,7 @@ def _answered(case: Case, learner: Any) -> Iterator[tuple[Any, list[Any], Heard]
         yield (given, truth), contexts, lambda d, t: bool(d.action == truth[t]) if bits else truth[t]
 
 
-#: How many rounds are played.
+#: Number of rounds that are played.
 RECORD_ROUNDS = 12
 #: Fields of a decision in which a pipeline differs from its inner learner by construction.
 _OWN = ("kind", "settings", "context")

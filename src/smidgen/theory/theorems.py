@@ -1,4 +1,4 @@
-"""Which theorem speaks of which learner, what it says of a measured run, and what it promises of a model at work."""
+"""Theorems about learners: their bounds for measured runs and for models in service."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def ogdeg(
     **Differs** (``mended=True``) the proof of Theorem 1 adds up a/δ + bδ/γ + cγ with a = RNF√T, b = 6FT/r, c = 2FT. At
     its δ and γ that is 3(abc)^{1/3}, and the 12 of 6·2 is missing in the printed bound. In addition, the paper's step
     is R/(F√T). The step of `OGDEG`, D/(F√t), needs no horizon, and Zinkevich's 3GD√T/2 takes the place of RG√T: a is
-    three times as large. Together: 5·12^{1/3} in the place of 3, and with a Lipschitz constant 4 in the place of 2.
+    three times as large. Together: 5·12^{1/3} instead of 3, and with a Lipschitz constant 4 instead of 2.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Users who only look at the top: what the default for clicks makes of them, beside a learner that shows its best list.
+"""Users who only look at the top: the default for clicks, compared with a learner that shows its best list.
 
 The library simulates them in the background; no model of the service takes part. Both learners get the same users with
 the same questions in the same order. Each user reacts to what that learner showed.
@@ -33,7 +33,7 @@ CLICK = (0.3, 0.4, 0.5, 0.7, 0.9)
 
 
 class CompareBody(Message):
-    """Which of the runs; each has other questions, other orders and other clicks."""
+    """Number of the run; each run has its own questions, orders and clicks."""
 
     run: Annotated[int, Meta(ge=0, le=9)] = 0
 

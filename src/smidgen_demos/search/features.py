@@ -43,7 +43,7 @@ def features(index: Index, found: Found) -> FloatArray:
     rows[:, 5] = (found.held == 2).all(axis=1)
     rows[:, 6] = (found.held > 0).mean(axis=1)
     asked = "".join(found.words)
-    most = max(document.imports for document in index.documents)
+    most = index.most_imports
     for row, place in zip(rows, found.places, strict=True):
         document = index.documents[place]
         row[3], row[4] = _name(document, asked)

@@ -111,6 +111,7 @@ class Index:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self.documents = documents
+        self.most_imports = max((document.imports for document in documents), default=0)
         self.name = Field([words.of_name(document.name) for document in documents])
         self.summary = Field([words.of_text(document.summary) for document in documents])
         self.text = Field([words.of_text(document.text) for document in documents])

@@ -8,7 +8,7 @@ const LOOK_MS = matchMedia("(prefers-reduced-motion: reduce)").matches ? 80 : 90
 const BARS = 40;
 const [form, box, wrong, panel] = ["form", "reply", "wrong", "panel"].map(by);
 let letter = null;
-let told = [];
+let result = [];
 let busy = false;
 let helper = null;
 
@@ -48,7 +48,7 @@ function showLetter(given) {
   for (const [element, name] of [[by("letter"), "new"], [form, "shown"]]) {
     element.hidden = false;
     element.classList.remove(name);
-    void element.offsetWidth; // so that the animation starts anew
+    void element.offsetWidth; // so that the animation starts again
     element.classList.add(name);
   }
   showChange();
@@ -70,13 +70,13 @@ function showSent(before, after) {
 function showTaste(found) {
   panel.dataset.learnt = found.learnt;
   set(by("model"), found.model);
-  const lines = found.taste.slice(0, 10).map((text) => h("li", { class: told.length && !told.includes(text) ? "touched" : "" }, text));
+  const lines = found.taste.slice(0, 10).map((text) => h("li", { class: result.length && !result.includes(text) ? "touched" : "" }, text));
   const left = 3 - found.learnt;
   const none = found.learnt === 0 ? "Nothing yet: it says only what several edits agree on." : left > 0 ? `Nothing yet: ${left === 1 ? "one more reply" : "two more replies"} and it will say something.` : "Nothing that enough edits agree on.";
   by("taste").replaceChildren(...(lines.length ? lines : [h("li", { class: "none" }, none)]));
   by("prompt-hint").hidden = !lines.length;
-  if (lines.length && found.taste.join() !== told.join()) announce(`It has learnt: ${found.taste.slice(0, 10).join("; ")}.`);
-  told = found.taste;
+  if (lines.length && found.taste.join() !== result.join()) announce(`It has learnt: ${found.taste.slice(0, 10).join("; ")}.`);
+  result = found.taste;
   setTimeout(() => lines.forEach((line) => line.classList.remove("touched")), 60);
   if (!by("colleagues").children.length) {
     by("colleagues").append(...found.colleagues.map(({ who, name, about }) => h("button", { type: "button", "data-who": who, "aria-pressed": "false", onclick: () => help(who) }, h("strong", {}, name), h("span", {}, about))));
@@ -99,12 +99,12 @@ async function send() {
 async function once(work) {
   if (busy) return;
   busy = true;
-  for (const id of ["send", "anew"]) by(id).disabled = true;
+  for (const id of ["send", "over"]) by(id).disabled = true;
   try {
     await work();
   } finally {
     busy = false;
-    for (const id of ["send", "anew"]) by(id).disabled = false;
+    for (const id of ["send", "over"]) by(id).disabled = false;
   }
 }
 
@@ -144,9 +144,9 @@ by("undo").addEventListener("click", () => {
   showChange();
   box.focus();
 });
-by("anew").addEventListener("click", () => once(async () => {
+by("over").addEventListener("click", () => once(async () => {
   if (await tried(() => call("POST", "/demo/drafts/reset", {}))) {
-    told = [];
+    result = [];
     by("strip").replaceChildren();
     by("sent").hidden = true;
     await refresh();

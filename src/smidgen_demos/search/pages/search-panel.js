@@ -1,4 +1,4 @@
-// Beside the results: the weights as they move, the ranking as it improves, and visitors to order.
+// Next to the results: the weights as they move, the ranking as it improves, and visitors to order.
 import { call, get } from "/ui/files/api.js";
 import { announce, h, percent, set, svg, whole } from "/ui/files/dom.js";
 import { topUsers } from "./search-top.js";
@@ -59,7 +59,7 @@ function line(title, kind, show, [best, worst]) {
 export function panel(root, { complain, again }) {
   const [name, learnt, decisions] = [h("a", { class: "chip loop", id: "model" }), h("dd", { id: "learnt" }, "0"), h("dd", {}, "0")];
   const run = h("button", { class: "main", type: "button", id: "simulate" }, `Simulate ${USERS} users`);
-  const anew = h("button", { type: "button", id: "reset", title: "Archive this model and begin with one that knows nothing" }, "Start anew");
+  const over = h("button", { type: "button", id: "reset", title: "Archive this model and begin with one that knows nothing" }, "Start over");
   const progress = h("progress", { max: USERS, "aria-label": "Simulated users", hidden: true });
   const reveal = h("input", { type: "checkbox", id: "reveal" });
   const positions = line("Mean place of the click", "", (v, axis) => v.toFixed(axis ? 0 : 1), [1, (all) => Math.max(3, Math.ceil(Math.max(...all, 1)))]);
@@ -68,7 +68,7 @@ export function panel(root, { complain, again }) {
   root.append(
     h("section", { class: "card", "aria-label": "The model" },
       h("dl", { class: "counts" }, h("div", {}, h("dt", {}, "model"), h("dd", {}, name)), h("div", {}, h("dt", {}, "clicks learnt"), learnt), h("div", {}, h("dt", {}, "searches"), decisions)),
-      h("div", { class: "run" }, run, anew), progress,
+      h("div", { class: "run" }, run, over), progress,
       h("p", { class: "hint" }, "Simulated users share a taste that the model cannot see. They read downward, click, and leave when they are content.")),
     h("section", { class: "card lines", "aria-label": "The ranking over time, each point a mean over the last 50 clicks" }, positions.root, same.root),
     h("section", { class: "card", "aria-label": "The weights" },
@@ -77,25 +77,25 @@ export function panel(root, { complain, again }) {
     topUsers(complain));
   let [state, drawn, running] = [{ features: [], weights: [] }, null, false];
 
-  const draw = (told) => {
-    state = told;
-    if (!drawn) weights.replaceChildren((drawn = bars(told.features)).root);
-    drawn.update(told.weights, told.taste, reveal.checked);
-    set(name, told.model);
-    name.href = `/#model=${encodeURIComponent(told.model)}`;
-    set(learnt, whole(told.learnt));
-    set(decisions, whole(told.decisions));
-    const placed = told.points.filter(({ position }) => position !== null);
+  const draw = (reply) => {
+    state = reply;
+    if (!drawn) weights.replaceChildren((drawn = bars(reply.features)).root);
+    drawn.update(reply.weights, reply.taste, reveal.checked);
+    set(name, reply.model);
+    name.href = `/#model=${encodeURIComponent(reply.model)}`;
+    set(learnt, whole(reply.learnt));
+    set(decisions, whole(reply.decisions));
+    const placed = reply.points.filter(({ position }) => position !== null);
     positions.update(placed.map(({ to, position }) => [to, position]));
-    same.update(told.points.filter(({ unchanged }) => unchanged !== null).map(({ to, unchanged }) => [to, unchanged]));
-    root.dataset.learnt = told.learnt;
+    same.update(reply.points.filter(({ unchanged }) => unchanged !== null).map(({ to, unchanged }) => [to, unchanged]));
+    root.dataset.learnt = reply.learnt;
   };
   const refresh = async () => draw(await get("/demo/search/weights"));
 
   const simulate = async () => {
     if (running) { running = false; return; }
     running = true;
-    [progress.hidden, progress.value, run.textContent, anew.disabled] = [false, 0, "Stop", true];
+    [progress.hidden, progress.value, run.textContent, over.disabled] = [false, 0, "Stop", true];
     let done = 0;
     try {
       for (; running && done < USERS; done += BATCH) {
@@ -109,7 +109,7 @@ export function panel(root, { complain, again }) {
       complain(error);
     } finally {
       running = false;
-      [progress.hidden, run.textContent, anew.disabled] = [true, `Simulate ${USERS} users`, false];
+      [progress.hidden, run.textContent, over.disabled] = [true, `Simulate ${USERS} users`, false];
     }
   };
   const reset = async () => {
@@ -123,7 +123,7 @@ export function panel(root, { complain, again }) {
     }
   };
   run.addEventListener("click", simulate);
-  anew.addEventListener("click", reset);
+  over.addEventListener("click", reset);
   reveal.addEventListener("change", () => draw(state));
   return { refresh, now: () => state, searched: (n) => set(decisions, whole(n)) };
 }

@@ -1,4 +1,4 @@
-// The search box, the results, and what a click does: teach, open, and rank anew.
+// The search box, the results, and the effect of a click: teach, open, and rank again.
 import { call, get, sentence } from "/ui/files/api.js";
 import { announce, by, h, whole } from "/ui/files/dom.js";
 import { panel } from "./search-panel.js";
@@ -7,7 +7,7 @@ const TRIES = ["read csv", "parse json", "open file", "random choice", "http ser
 const PAUSE_MS = 250;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const [box, list, count, wrong] = ["q", "results", "count", "wrong"].map(by);
-let shown = { decision: null, q: "", names: [], told: null };
+let shown = { decision: null, q: "", names: [], reply: null };
 let cards = new Map();
 let asked = 0;
 let typing = 0;
@@ -69,14 +69,14 @@ function card(name) {
 }
 
 // Put the results in their new order, and let each glide there from where it was.
-function rearrange(told, keep) {
+function rearrange(reply, keep) {
   const before = new Map([...cards].map(([name, { root }]) => [name, root.getBoundingClientRect().top]));
   const focus = document.activeElement;
   const next = new Map();
-  told.results.forEach((result, i) => {
+  reply.results.forEach((result, i) => {
     const mine = (keep && cards.get(result.name)) || card(result.name);
     const old = keep ? shown.names.indexOf(result.name) + 1 : 0;
-    mine.update(result, i + 1, told.words, old);
+    mine.update(result, i + 1, reply.words, old);
     next.set(result.name, mine);
   });
   cards = next;
@@ -95,24 +95,24 @@ async function ask(again = false) {
   const [q, mine] = [box.value.trim(), ++asked];
   history.replaceState(null, "", q ? `#q=${encodeURIComponent(q)}` : location.pathname);
   if (!q) {
-    [shown, cards] = [{ decision: null, q: "", names: [], told: null }, new Map()];
+    [shown, cards] = [{ decision: null, q: "", names: [], reply: null }, new Map()];
     list.replaceChildren();
     [count.hidden, by("intro").hidden] = [true, false];
     by("intro-title").textContent = side.now().learnt ? `It has learnt from ${whole(side.now().learnt)} clicks so far` : "It knows nothing yet, except what you click";
     return;
   }
   try {
-    const told = await call("POST", "/demo/search/query", { q });
+    const reply = await call("POST", "/demo/search/query", { q });
     if (mine !== asked) return;
     complain(null);
-    rearrange(told, again && q === shown.q);
-    shown = { decision: told.decision, q, names: told.results.map(({ name }) => name), told };
+    rearrange(reply, again && q === shown.q);
+    shown = { decision: reply.decision, q, names: reply.results.map(({ name }) => name), reply };
     [count.hidden, by("intro").hidden] = [false, true];
-    const of = told.of > told.results.length ? `The first ${told.results.length} of ${told.of} candidates` : `${told.of} found`;
-    count.textContent = told.of ? `${of}, ranked by version ${told.model_version} of ${told.model}. Click what you wanted.` : "Nothing has these words.";
-    list.dataset.decision = told.decision ?? "";
-    if (told.of) side.searched(told.decisions);
-    if (!again) announce(told.of ? `${told.results.length} results, first ${shown.names[0]}` : "No results");
+    const of = reply.of > reply.results.length ? `The first ${reply.results.length} of ${reply.of} candidates` : `${reply.of} found`;
+    count.textContent = reply.of ? `${of}, ranked by version ${reply.model_version} of ${reply.model}. Click what you wanted.` : "Nothing has these words.";
+    list.dataset.decision = reply.decision ?? "";
+    if (reply.of) side.searched(reply.decisions);
+    if (!again) announce(reply.of ? `${reply.results.length} results, first ${shown.names[0]}` : "No results");
   } catch (error) {
     complain(error);
   }
@@ -122,9 +122,9 @@ async function ask(again = false) {
 function reorder() {
   const { weights, learnt, model } = side.now();
   const score = ({ features }) => features.reduce((sum, x, i) => sum + x * weights[i], 0);
-  const results = shown.told.results.map((result) => ({ ...result, score: score(result) })).sort((a, b) => b.score - a.score);
-  rearrange({ ...shown.told, results }, true);
-  shown = { ...shown, decision: null, names: results.map(({ name }) => name), told: { ...shown.told, results } };
+  const results = shown.reply.results.map((result) => ({ ...result, score: score(result) })).sort((a, b) => b.score - a.score);
+  rearrange({ ...shown.reply, results }, true);
+  shown = { ...shown, decision: null, names: results.map(({ name }) => name), reply: { ...shown.reply, results } };
   count.replaceChildren(`These ${results.length}, ranked by version ${learnt} of ${model} without chance. `, h("button", { type: "button", class: "link", id: "search-again", onclick: () => ask() }, "Search again"), " to teach it more.");
 }
 
@@ -178,7 +178,7 @@ async function begin() {
     const { documents } = await get("/demo/search/documents");
     by("about").textContent = `${whole(documents)} docstrings of the standard library on this machine. It learns what you like from your clicks.`;
     box.value = new URLSearchParams(location.hash.slice(1)).get("q") ?? box.value;
-    if (box.value.trim() !== shown.q || !shown.q) await ask(); // whoever was quicker than the page keeps what they opened
+    if (box.value.trim() !== shown.q || !shown.q) await ask(); // a document that the user opened meanwhile stays open
   } catch (error) {
     complain(error);
   }
