@@ -177,7 +177,7 @@ def verify(
         worst = max((one.deviation for one in verdict.checked), default=0.0)
         said = "nothing to compare" if not verdict.checked else "the same bits" if worst == 0 else f"{worst:.2g} apart"
         typer.echo(
-            f"{verdict.figure.id}: {len(verdict.checked)} computed anew, {verdict.kept} kept, of {len(verdict.parts)} "
+            f"{verdict.figure.id}: {len(verdict.checked)} computed again, {verdict.kept} kept, of {len(verdict.parts)} "
             f"parts: {said}"
         )
     if keep:

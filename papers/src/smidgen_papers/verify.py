@@ -21,7 +21,7 @@ TIMES = frozenset({"seconds", "nanoseconds"})
 
 @dataclass(frozen=True)
 class Checked:
-    """A part that was computed anew.
+    """A part that was computed again.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Verdict:
     kept
         How many of these the earlier run has.
     checked
-        Those that were computed anew.
+        Those that were computed again.
     """
 
     figure: Figure
@@ -61,7 +61,7 @@ class Verdict:
     checked: tuple[Checked, ...]
 
     def holds(self, tolerance: float = 0.0) -> bool:
-        """Whether every kind of work that the earlier run has was computed anew and came out as it was."""
+        """Whether every kind of work that the earlier run has was computed again and came out as it was."""
         return bool(self.checked) and all(one.deviation <= tolerance for one in self.checked)
 
 
@@ -119,7 +119,7 @@ def verify(
 def take_over(verdicts: Iterable[Verdict], run: Run, earlier: Path, tolerance: float = 0.0) -> int:
     """Keep the earlier run's answers as answers of today's code, for figures that came out as they were.
 
-    What was computed anew is kept as it is now. An answer is taken over if one of its kind was compared. Gives
+    What was computed again is kept as it is now. An answer is taken over if one of its kind was compared. Gives
     how many were.
     """
     kept, store, done = Kept(earlier), Store(run.place), 0

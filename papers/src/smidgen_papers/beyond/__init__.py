@@ -18,6 +18,8 @@ for _module in (
     "peeking",
     "rewards",
     "rewards_claims",
+    "routing",
+    "slots",
     "weak_context",
 ):
     import_module(f"{__name__}.{_module}")

@@ -15,7 +15,7 @@ from smidgen_papers.catalogue import add_figure, add_study
 from smidgen_papers.outcome import Outcome, Table
 from smidgen_papers.part import Answers, Part, Place, Run, Values, part
 
-__all__ = ["gather", "paper", "plan", "routing", "simulated"]
+__all__ = ["gather", "has_routing", "paper", "plan", "records", "routing", "simulated"]
 
 #: Who chooses: the same learner with a budget, without one, and with the reward less cost/limit.
 WAYS = ("budget", "no budget", "cost subtracted")
@@ -42,7 +42,8 @@ def simulated(place: Place, *, world: str, way: str, rounds: int, seed: int) -> 
     return _figures(spent, good)
 
 
-def _records(place: Place) -> list[dict[str, Any]]:
+def records(place: Place) -> list[dict[str, Any]]:
+    """The prompts of the routing data, each with what its models would have given; none without a data folder."""
     if place.data is None:
         return []
     with gzip.open(place.data / FILE, "rt", encoding="utf-8") as lines:
@@ -51,7 +52,7 @@ def _records(place: Place) -> list[dict[str, Any]]:
 
 def routing(place: Place, *, way: str, order: int, prompts: int, dearer: bool) -> Values:
     """Prompts and three language models; costs are known only after the answer. `dearer`: then all prices × 3."""
-    told = _records(place)
+    told = records(place)
     names = list(told[0]["arms"])
     shuffled = [told[i] for i in np.random.default_rng(order).permutation(len(told))[:prompts]]
     later = [told[i] for i in np.random.default_rng(order + 99).permutation(len(told))[:prompts]] if dearer else []
@@ -104,7 +105,8 @@ def static_mix(quality: FloatArray, costs: FloatArray, limit: float) -> float:
     return float(best)
 
 
-def _has_routing(run: Run) -> bool:
+def has_routing(run: Run) -> bool:
+    """Whether the data folder has the routing data."""
     return run.place.data is not None and (run.place.data / FILE).exists()
 
 
@@ -117,7 +119,7 @@ def plan(run: Run) -> list[Part]:
         for way in WAYS
         for s in range(seeds)
     ]
-    if _has_routing(run):
+    if has_routing(run):
         orders, prompts = (1, 300) if run.quick else (5, 1785)
         parts += [
             part(routing, seconds=3.0, way=way, order=order, prompts=prompts, dearer=dearer)
@@ -138,8 +140,8 @@ def gather(run: Run, answers: Answers) -> Outcome:
         rows += [
             [f"three candidates, {world}", way, *_spans(answers.where(world=world, way=way), names)] for way in WAYS
         ]
-    if _has_routing(run):
-        told = _records(run.place)
+    if has_routing(run):
+        told = records(run.place)
         arms = list(told[0]["arms"])
         mean = [np.mean([[each["arms"][a][x] for a in arms] for each in told], axis=0) for x in ("reward", "cost")]
         rows.append(

@@ -19,6 +19,7 @@ __all__ = ["OURS", "RECOMMENDED", "best_of", "losses", "paper", "played"]
 
 #: Ours, by name: as they come, and with other settings. All of these were fixed before the orders shown here were run.
 OURS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ChoiceBank": ("ChoiceBank", {}),
     "LinUCB": ("LinUCB", {}),
     "LinUCB, width .3, ridge .1": ("LinUCB", {"width": 0.3, "ridge": 0.1}),
     "SquareCB": ("SquareCB", {}),
@@ -26,6 +27,7 @@ OURS: dict[str, tuple[str, dict[str, Any]]] = {
     "ThompsonChoice": ("ThompsonChoice", {}),
     "ThompsonChoice, width .1, ridge .1": ("ThompsonChoice", {"width": 0.1, "ridge": 0.1}),
 }
+#: What was recommended while the sets of settings were chosen; now it is `ChoiceBank`.
 RECOMMENDED = "LinUCB, width .3, ridge .1"
 HINDSIGHT = "Vowpal Wabbit, best of 12 in hindsight"
 _DEFAULT_RATE = 0.5

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from smidgen.learners.choose import LinUCB, SquareCB, ThompsonChoice
+from smidgen.learners.choose import ChoiceBank, LinUCB, SquareCB, ThompsonChoice
 from smidgen_papers.beyond.reward_peers import play_armed, play_vw
 from smidgen_papers.beyond.reward_worlds import WORLDS, matrix, world
 from smidgen_papers.part import Place, Values
@@ -14,7 +14,12 @@ from smidgen_papers.part import Place, Values
 #: After how many rounds, as shares of all, losses are kept for the curves.
 POINTS = 20
 #: Ours, by name.
-LEARNERS: dict[str, Any] = {"LinUCB": LinUCB, "SquareCB": SquareCB, "ThompsonChoice": ThompsonChoice}
+LEARNERS: dict[str, Any] = {
+    "ChoiceBank": ChoiceBank,
+    "LinUCB": LinUCB,
+    "SquareCB": SquareCB,
+    "ThompsonChoice": ThompsonChoice,
+}
 
 
 def play(

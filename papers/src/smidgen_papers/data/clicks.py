@@ -106,7 +106,7 @@ class Impressions:
 
     def part(self, split: str) -> Impressions:
         """Only the pages of one part of the split: "train" or "test"."""
-        checks.one_of("split", split, dict.fromkeys(self.split))
+        checks.one_of("split", split, self.split)
         return self.select([part == split for part in self.split])
 
     def _looked(self) -> NDArray[np.bool_]:

@@ -52,7 +52,7 @@ def letor(
     We take rank 1 of MQ2007-agg for the best, because of the data: for 16 of the 21 systems the documents at ranks 1 to
     5 are more relevant on average than those beyond 150. A third of the ranks (35 %) is missing.
     """
-    data = read_letor(require(checks.one_of("name", name, {"mq2008": 0, "mslr": 0, "mq2007agg": 0}), folder), name=name)
+    data = read_letor(require(checks.one_of("name", name, ("mq2008", "mslr", "mq2007agg")), folder), name=name)
     if name == "mq2007agg":
         data = replace(data, X=frozen(_scores(data.X, data.starts, checks.one_of("ranks", ranks, _RANKS))))
     if normalize if normalize is not None else name == "mslr":

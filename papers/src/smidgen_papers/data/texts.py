@@ -61,7 +61,7 @@ class Texts:
 
     def topic(self, name: str) -> NDArray[np.bool_]:
         """Whether each text belongs to this class."""
-        return self.topics[:, self.classes.index(checks.one_of("name", name, dict.fromkeys(self.classes)))]
+        return self.topics[:, self.classes.index(checks.one_of("name", name, self.classes))]
 
     def topics_between(self, low: float = 0.01, high: float = 0.05) -> tuple[str, ...]:
         """The classes with a share of the texts between these two (the limits included), the most frequent first."""
@@ -81,7 +81,7 @@ class Texts:
 
     def part(self, split: str) -> Texts:
         """Only the texts of one part of the split: "train", "test" or "unused"."""
-        checks.one_of("split", split, dict.fromkeys(self.split))
+        checks.one_of("split", split, self.split)
         return self.select([part == split for part in self.split])
 
 
@@ -109,7 +109,7 @@ def reuters(folder: str | Path | None = None, *, order: str = "file") -> Texts:
     ``split`` is the "ModApte" split: 9,603 stories to train, 3,299 to test, the others unused.
     """
     records = _records("reuters", folder)
-    if checks.one_of("order", order, {"file": 0, "time": 0}) == "time":
+    if checks.one_of("order", order, ("file", "time")) == "time":
         records.sort(key=lambda r: _moment(r["date"]))
     classes = tuple(sorted({topic for r in records for topic in r["topics"]}))
     column = {name: k for k, name in enumerate(classes)}
@@ -131,7 +131,7 @@ def amazon(folder: str | Path | None = None, *, label: str = "domain") -> Texts:
     label
         ``"domain"``: the kind of product (books, dvd, electronics, kitchen); ``"sentiment"``: negative or positive.
     """
-    checks.one_of("label", label, {"domain": 0, "sentiment": 0})
+    checks.one_of("label", label, ("domain", "sentiment"))
     records = _records("amazon", folder)
     return _single("amazon", [f"{r['title']}\n{r['text']}" for r in records], [r[label] for r in records])
 

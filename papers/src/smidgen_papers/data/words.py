@@ -213,6 +213,6 @@ def _stops(stop_words: str | Collection[str] | None) -> frozenset[str]:
     if stop_words is None:
         return frozenset()
     if isinstance(stop_words, str):
-        checks.one_of("stop_words", stop_words, {"english": 0})
+        checks.one_of("stop_words", stop_words, ("english",))
         return ENGLISH
     return frozenset(stop_words)
