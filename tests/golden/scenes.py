@@ -145,6 +145,15 @@ NEXT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"reward": 1.0},
     ),
     "champion": ({"candidates": [{"id": "x"}, {"id": "y"}], "context": {"device": "web"}}, {"reward": 0.0}),
+    "front": (
+        {"candidates": [{"id": "x"}, {"id": "y"}], "slots": [{"id": "hero"}, {"id": "side"}]},
+        {"rewards": {"hero": 1.0, "side": 0.0}},
+    ),
+    "price": ({"context": {"size": "large", "seats": 40}}, {"loss": 0.5}),
+    "results": (
+        {"candidates": [{"id": "x", "features": [1.0, 0.5]}, {"id": "y", "features": [0.0, 1.0]}]},
+        {"clicked": ["y"]},
+    ),
 }
 
 
@@ -309,6 +318,36 @@ def several_reports(stage: Stage) -> None:
         vector = [((turn * 7 + i * 3) % 5 - 2) / 2 for i in range(6)]
         reply = stage.decide("articles", candidates=offered, context={"topic": vector})
         stage.answer(reply, reward=float(reply["choice"] == "xy"[turn % 2]))
+
+
+@scene
+def places(stage: Stage) -> None:
+    """Several slots in one decision, knobs with a context and a safe setting, pages that mix two rankings."""
+    stage.make("front", loop="choose", default_reward=0.0, window_s=60)
+    offered = [{"id": id, "features": {"kind": kind}} for id, kind in (("x", "p"), ("y", "q"), ("z", "p"))]
+    slots = [{"id": "hero", "features": {"size": "large"}}, {"id": "side", "exclude": ["z"]}]
+    for turn in range(6):
+        page = stage.decide("front", candidates=offered, context={"device": "ios"}, slots=slots)
+        shown = {each["slot"]: float(each["choice"] == "y") for each in page["choices"]}
+        stage.answer(page, rewards=shown if turn % 2 else {"hero": shown["hero"]})
+    stage.clock.now += 1000.0
+    stage.wait("front", "settled")
+    knobs = {"price": [5, 50], "mode": {"categories": ["monthly", "yearly"]}}
+    safe = {"knobs": {"price": 20.0, "mode": "monthly"}, "margin": 0.5}
+    stage.make("price", loop="tune", knobs=knobs, safe=safe)
+    for turn in range(12):
+        large = bool(turn % 2)
+        price = stage.decide("price", context={"size": "large" if large else "small", "seats": 10 + turn})
+        missed = price["knobs"]["price"] - (35 if large else 15)
+        stage.answer(price, loss=(missed / 10) ** 2)
+    for name, more in (("results", {}), ("rival", {"challenger_of": {"model": "results", "share": 0.5}})):
+        if more:
+            more["challenger_of"]["compare"] = "interleave"
+        stage.make(name, loop="rank", learner="PreferencePerceptron", params={"dim": 2}, **more)
+    documents = [{"id": id, "features": [place / 4, 1 - place / 3]} for place, id in enumerate("abcd")]
+    for turn in range(8):
+        page = stage.decide("results", candidates=documents)
+        stage.answer(page, clicked=["abcd"[turn % 4]])
 
 
 def tell(folder: Path) -> set[str]:
