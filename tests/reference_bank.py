@@ -46,7 +46,7 @@ class Ridge:
 
 
 class Watch:
-    """Who leads, and whether rewards have fallen."""
+    """The leader, and whether rewards have fallen."""
 
     def __init__(self) -> None:
         self.gains: dict[str, list[float]] = {}
@@ -74,7 +74,7 @@ class Watch:
 
 
 class SlowBlocks:
-    """What the vector of a context says of each candidate: A of each block, and who holds it."""
+    """Estimates of the candidates from the vector of a context: A of each block, and its candidate."""
 
     def __init__(self, columns: int) -> None:
         self.columns, self.most = columns, 1024 // columns
@@ -161,6 +161,7 @@ class SlowChoiceBank:
 
     def _begin(self) -> None:
         self.plain, self.curved, self.watch = Ridge(self.dim, 0.1), Ridge(self.dim + COSINES, 0.1), Watch()
+        self.fast, self.evidence, self.gained = np.zeros(self.dim), 0.0, [0.0, 0.0]
         self.arms: dict[Any, list[tuple[int, float, float]]] = {}  # by name: round, reward, residual
         self.blocks = SlowBlocks(self.columns)
 
@@ -215,9 +216,24 @@ class SlowChoiceBank:
             self.arms.setdefault(name, []).append((self.rounds, reward, (reward - f) / (1 + v)))
         self.plain.learn(unit(x), reward)
         self.curved.learn(self.lift(x), reward)
-        if self.watch.take(plain, errors, reward):
+        fallen = self.watch.take(plain, errors, reward)
+        if (vector is None and self._moved(unit(x), f, reward)) or fallen:
             self.restarts.append(self.rounds)
             self._begin()
+
+    def _moved(self, row: Any, f: float, reward: float) -> bool:
+        """True if a model that forgets quickly explains the rewards better than the leader alone."""
+        if len(self.watch.rewards) <= 200:
+            return False
+        h = self.fast @ row
+        slow, quick = np.clip([f, f + h], 0.05, 0.95)
+        gain = reward * np.log(quick / slow) + (1 - reward) * np.log((1 - quick) / (1 - slow))
+        usual = 4 * max(0.0, self.gained[0] / (self.gained[1] + 20))
+        if len(self.watch.rewards) > 300:
+            self.evidence = max(0.0, self.evidence + gain - 0.01 - usual)
+        self.gained = [0.99 * self.gained[0] + gain, 0.99 * self.gained[1] + 1]
+        self.fast = self.fast + 0.3 * (reward - f - h) * row
+        return bool(self.evidence > 8.5)
 
 
 class Hinge:

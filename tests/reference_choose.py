@@ -10,7 +10,7 @@ FloatArray = np.ndarray
 
 
 class Ridge:
-    """w = A⁻¹b with A = aI + Σ λ^age·xxᵀ, found anew every time."""
+    """w = A⁻¹b with A = aI + Σ λ^age·xxᵀ, found again every time."""
 
     def __init__(self, dim: int, ridge: float = 1.0, forgetting: float = 1.0) -> None:
         self.dim, self.ridge, self.forgetting = dim, ridge, forgetting

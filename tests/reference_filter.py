@@ -34,7 +34,7 @@ class SimpleFil:
 
 
 class RidgeFil:
-    """Eq. 3, with all examples kept and the estimate found anew every time."""
+    """Eq. 3, with all examples kept and the estimate found again every time."""
 
     def __init__(
         self,

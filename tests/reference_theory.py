@@ -13,7 +13,7 @@ class Known(NamedTuple):
     Attributes
     ----------
     given
-        Arguments beside the number of rounds, without slack.
+        Arguments next to the number of rounds, without slack.
     average
         Whether the theorem itself speaks of the average.
     words

@@ -161,7 +161,7 @@ def bound_onseg(T: int, dim: int, F: float, D: float, r: float, sigma: float, L:
 
 
 class Quadratic:
-    """QuadraticTuner: all losses kept, the surface found anew every time; candidates and normals come from outside."""
+    """QuadraticTuner: all losses kept, the surface found again every time; candidates and normals come from outside."""
 
     def __init__(
         self,
@@ -193,11 +193,12 @@ class Quadratic:
         return np.array(terms)
 
     def ridge(self) -> FloatArray:
-        """.1, and ten times as much for products of two of six to ten coordinates."""
+        """.1, .01 with a safe setting; ten times as much for products of two of six to ten coordinates."""
         pairs = [(i, j) for i in range(self.dim) for j in range(i, self.dim)] if self.dim <= 10 else []
         crossed = [self.dim > 5 and i != j for i, j in pairs] or [False] * self.dim
         rest = len(self.phi(np.zeros(self.dim), np.zeros(self.columns))) - 1 - self.dim - len(crossed)
-        return np.array([0.1] * (1 + self.dim) + [1.0 if each else 0.1 for each in crossed] + [0.1] * rest)
+        a = 0.1 if self.safe is None else 0.01
+        return np.array([a] * (1 + self.dim) + [10 * a if each else a for each in crossed] + [a] * rest)
 
     def scaled_losses(self) -> list[float]:
         """The losses in the present scale; one that came before the scale was as wide counts as it did then."""
@@ -229,12 +230,13 @@ class Quadratic:
         return F @ w, np.sqrt(self.variance() * np.einsum("ij,ji->i", F, np.linalg.solve(A, F.T)))
 
     def allowed(self, zs: FloatArray, c: FloatArray) -> FloatArray:
-        """Which of the points are sure to cost little more than the safe setting."""
+        """Mask of the points that are sure to cost little more than the safe setting."""
         if self.safe is None:
             return np.ones(len(zs), bool)
         mean, deviation = self.moments(zs, c)
         limit = self.moments(self.safe[0][None], c)[0][0] + 0.4 * self.safe[1] / self.scale[1]
-        return np.asarray(mean + 3 * deviation <= limit)
+        sure = 3 * (1 + 0.4 * len(self.own(self.safe[0])) / len(self.losses))
+        return np.asarray(mean + sure * deviation <= limit)
 
     def center(self, c: FloatArray) -> FloatArray:
         """The best point in a context."""
@@ -254,7 +256,7 @@ class Quadratic:
         mean, deviation = self.moments(candidates, c)
         allowed = self.allowed(candidates, c)
         if self.safe is not None and not allowed.any():
-            return self.safe[0]
+            return np.clip(self.safe[0] + 0.04 * normals, -1, 1)
         return candidates[int(np.argmin(np.where(allowed, mean - self.width * deviation, np.inf)))]
 
     def learn(self, z: FloatArray, loss: float, candidates: FloatArray, c: FloatArray) -> None:

@@ -505,6 +505,26 @@ class TestRecords:
         names = [each["name"] for each in banners.weights(limit=50)]
         assert "context.device.os=ios" in names
 
+    def test_several_slots(self, live: Live, client: smidgen.Client, name: str) -> None:
+        pages = client.create(name, loop="choose", feedback="reward")
+        slots = ["hero", {"id": "side", "features": {"wide": True}, "exclude": ["a"]}]
+        offer = smidgen.Candidates({"a": {}, "b": {}, "c": {}}, context={"device": "ios"}, slots=slots)
+        for d in (pages.decide(offer), pages.decide({"a": {}, "b": {}, "c": {}}, slots=slots)):
+            assert d.choices is not None
+            assert [each["slot"] for each in d.choices] == ["hero", "side"]
+            assert d.action == {each["slot"]: each["choice"] for each in d.choices}
+            assert d.action["side"] != "a"
+            assert pages.learn(d, rewards={"hero": 1.0, "side": 0.0}).status == "learnt"
+
+        async def go() -> str:
+            async with smidgen.AsyncClient(live.url) as other:
+                d = await other.model(name).decide(offer)
+                return (await other.model(name).learn(d, rewards={"side": 0.5})).status
+
+        assert asyncio.run(go()) == "recorded"
+        with pytest.raises(InvalidArgument, match="two slots"):
+            pages.decide({"a": {}}, slots=["x", "x"])
+
     def test_one_record(self, client: smidgen.Client, name: str) -> None:
         triage = client.create(name, loop="label", labels=["bug", "billing"], features={"auto": {"text": ["title"]}})
         record = {"title": "it crashes", "tags": ["a", "b"], "age": np.float32(3.0), "plan": None}

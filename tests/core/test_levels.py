@@ -1,4 +1,4 @@
-"""The same bits on every machine: all instruction-set levels, another BLAS, another C library, another processor.
+"""Equal bits on every machine: all instruction-set levels, another BLAS, another C library, another processor.
 
 `bits.json` holds the digests of `core.play`. `make bits` writes it after a change that is meant to change bits.
 """

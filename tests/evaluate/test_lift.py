@@ -28,7 +28,7 @@ LONG = pytest.mark.long
 
 
 def people(rng: Any, share: float, mean: float, count: int = 1500, icc: float = 0.3) -> tuple[Any, Any, Any]:
-    """Whose decision each is in order of time, its reward, and the group of each person; 1 to 50 decisions a person."""
+    """Person and reward of each decision in order of time, and the group of each person; 1 to 50 decisions each."""
     spread = 1.0 / icc - 1.0
     rate = rng.beta(mean * spread, (1.0 - mean) * spread, size=count)
     who = np.repeat(np.arange(count), rng.integers(1, 51, size=count))
@@ -38,7 +38,7 @@ def people(rng: Any, share: float, mean: float, count: int = 1500, icc: float = 
 
 
 def alarms(seed: int, share: float, mean: float, looks: int) -> tuple[bool, bool]:
-    """Whether a verdict and a sample-ratio alarm were raised although nothing differs."""
+    """True if a verdict and a sample-ratio alarm were raised although nothing differs."""
     who, r, group = people(np.random.default_rng([35, seed]), share, mean)
     sums, counts, before = np.zeros(len(group)), np.zeros(len(group)), 0
     decided = wrong = False

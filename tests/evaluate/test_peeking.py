@@ -78,7 +78,7 @@ def times(n: int) -> list[int]:
 
 
 def misses(log: Log) -> dict[str, bool]:
-    """Which intervals missed the truth at some look; looks before there are enough terms show nothing."""
+    """Mask of the intervals that missed the truth at some look; looks at too few terms show nothing."""
     r, w, looks = log.rewards, log.weights, times(len(log.rewards))
     enough = np.cumsum(w * r > 0.0)[np.array(looks) - 1] >= FEW
     truth = log.truth[np.array(looks) - 1]

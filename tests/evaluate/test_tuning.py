@@ -101,7 +101,7 @@ class TestTune:
 
 
 class Backwards:
-    """Hears every gradient, and every loss, with the wrong sign."""
+    """A learner that receives every gradient, and every loss, with the wrong sign."""
 
     def _learn(self, decision: Any, feedback: Any) -> None:
         super()._learn(decision, -feedback)

@@ -203,7 +203,7 @@ def _array(shape: list[Any], dtype: str = "<f8", data: bytes = b"") -> dict[str,
 
 
 def _amended(**changes: Any) -> bytes:
-    """A model that has decided, so that it has a learner, which is told this."""
+    """A model that has decided, so that it has a learner, which receives this."""
     decided = _line(2, "decision", decision="d", number=1, reply={"model_version": 0})
     learn = {"settings": {}, "labels": None, **changes}
     return _label(dim=3, n_classes=2) + decided + _line(3, "amended", learn=learn)

@@ -199,7 +199,7 @@ class _Names(dict[str, str]):
 
 
 def test_decoders_are_guarded_against_depth() -> None:
-    """Whoever catches what a decoder raises catches RecursionError too, by `smidgen.serialization.UNREADABLE`."""
+    """Code that catches the errors of a decoder catches RecursionError too, by `smidgen.serialization.UNREADABLE`."""
     alone = [
         str(path.relative_to(SOURCES))
         for path in SOURCES.rglob("*.py")

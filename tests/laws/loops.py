@@ -1,4 +1,4 @@
-"""What the laws are held against: every registered learner, in every setting that leads through other code."""
+"""Cases of the laws: every registered learner, in every setting that leads through other code."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _tell(case: Case, learner: Any, decision: Any, right: Any) -> Any:
 #: softmax of PDGD, and the soft step, which are sure of themselves after one. Records are brought to scale
 #: by the vectorizer.
 SCALED = ("SimpleFil", "CoactiveLearner", "PDGD", "Pipeline", "SoftPreferencePerceptron")
-#: A tenth of the usual ridge beside numbers of 1e12 is less than rounding leaves; `docs/beyond/filters.md` says so.
+#: A tenth of the usual ridge next to numbers of 1e12 is less than rounding leaves; `docs/beyond/filters.md` says so.
 WEAK_RIDGE = ("scarce", "patient", "sparing")
 LEARNING = [
     case

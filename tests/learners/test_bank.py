@@ -107,8 +107,22 @@ def test_a_world_that_turns_starts_the_bank_afresh_and_a_still_one_does_not() ->
     assert np.mean(_choices(still, 1_600, _moving(9_999), 0)[-400:]) > 0.8
     assert late > 0.8
     assert [800 < each.round < 900 for each in moved.learner.restarts] == [True]
-    assert moved.learner.restarts[0].reason == "rewards fell"
+    assert moved.learner.restarts[0].reason == "rewards changed"
     assert still.learner.restarts == []
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_tastes_that_are_dealt_again_are_noticed_though_rewards_hardly_fall(seed: int) -> None:
+    def world(t: int, rng: Any) -> Any:
+        u = float(rng.normal())
+        best = (0 if u > 0 else 1) if t < 600 else (1 if u > 0 else 0)
+        chances = [0.85 if k == best else 0.45 for k in range(2)] + [0.5]
+        return {"u": u}, rng.random(3) < chances
+
+    bank = _bank(seed)
+    _choices(bank, 800, world, seed)
+    assert 600 < bank.learner.restarts[0].round <= 700
+    assert len(bank.learner.restarts) == 1
 
 
 def test_a_poor_candidate_that_becomes_the_best_is_found() -> None:

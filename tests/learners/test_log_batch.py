@@ -219,5 +219,5 @@ def test_teaching_along_a_course_is_teaching(make: Any) -> None:
         if step.action == DECIDE:
             assert scores.tobytes() == np.clip(one._decide(step.context, 0).scores, 0.0, 1.0).tobytes()
         else:
-            one.teach(step.context, (step.action, step.told))
+            one.teach(step.context, (step.action, step.feedback))
     assert along.to_bytes() == one.to_bytes()

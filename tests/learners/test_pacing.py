@@ -101,15 +101,15 @@ def test_saved_and_replayed_bit_for_bit(cls: Any) -> None:
         )
 
     def steps(learner: Any, first: int, last: int) -> list[Any]:
-        told = []
+        shown = []
         for t in range(first, last):
             offer = {name: {} if t % 2 else {"costs": {"s": t % 5}} for name in "abc"}
             d = learner.decide(smidgen.Candidates(offer, context={"hard": t % 3 == 0}))
             again = smidgen.Decision.from_bytes(d.to_bytes())
             assert again == d == learner.from_compact(learner.to_compact(d)) == smidgen.Decision.from_json(d.to_json())
             learner.learn(again, float(t % 4 == d.action), costs={"usd": COSTS[d.action]} if t % 3 else None)
-            told.append((d.action, d.price, d.costs["usd"].tolist()))
-        return told
+            shown.append((d.action, d.price, d.costs["usd"].tolist()))
+        return shown
 
     whole, half = make(), make()
     expected = steps(whole, 0, 80)

@@ -241,7 +241,7 @@ def test_late_feedback_on_new_names_finds_the_same_columns() -> None:
 
 
 class Counting(smidgen.PreferencePerceptron):
-    """Hears how many columns are in use."""
+    """A learner that receives the number of columns in use."""
 
     heard: list[int]
 

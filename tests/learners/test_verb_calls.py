@@ -1,8 +1,8 @@
 """The two verbs stay cheap: a guard that counts calls, which a busy machine does not change, and not microseconds.
 
 One call from Python costs about a tenth of a microsecond, one into compiled code three times that, and one of numpy's
-larger helpers (``isfinite(x).all()``, ``errstate``) a whole one. So their number says what the verbs cost beside the
-arithmetic. Whoever needs more of them raises the limit here, and knows it.
+larger helpers (``isfinite(x).all()``, ``errstate``) a whole one. So their number says what the verbs cost next to the
+arithmetic. A change that needs more of them raises the limit here.
 """
 
 from __future__ import annotations

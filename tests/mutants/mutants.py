@@ -1,7 +1,7 @@
 """Faults that somebody could put into the service, each with the test that must fail then.
 
 A mutant is a small change of a source file that leaves it running. The first ones survived the whole suite once; the
-others stand beside them, where data could be lost, learnt twice or shown to the wrong people.
+others stand next to them, where data could be lost, learnt twice or shown to the wrong people.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ MUTANTS = [
     Mutant(
         "learners are unpinned before their decisions are written",
         "service/engine/decide_batch.py",
-        "                    self._decide.write(made)\n",
+        "                    self._decide.write(pending)\n",
         "                    self._learners.unpin()\n",
         f"{CACHE}::test_a_learner_with_decisions_that_are_not_written_does_not_leave",
     ),
@@ -95,7 +95,7 @@ MUTANTS = [
         f"{SURVIVORS}::test_the_window_holds_for_decisions_from_memory_and_from_disk",
     ),
     Mutant(
-        "a decision that is told anew expires at another time",
+        "a decision that is told again expires at another time",
         "service/engine/log_reader.py",
         "decision, event.at + body.window_s)",
         "decision, event.at + 2 * body.window_s)",
@@ -132,14 +132,14 @@ MUTANTS = [
     Mutant(
         "all keys have the same seed",
         "service/engine/blueprint.py",
-        "f\"{made.params['seed']}:{key}\"",
-        "f\"{made.params['seed']}\"",
+        "f\"{original.params['seed']}:{key}\"",
+        "f\"{original.params['seed']}\"",
         f"{SURVIVORS}::test_every_key_draws_for_itself",
     ),
     Mutant(
         "keys ignore the model's seed",
         "service/engine/blueprint.py",
-        "f\"{made.params['seed']}:{key}\"",
+        "f\"{original.params['seed']}:{key}\"",
         'f"{key}"',
         f"{SURVIVORS}::test_every_key_draws_for_itself",
     ),
@@ -162,7 +162,7 @@ MUTANTS = [
         "service/storage/sqlite.py",
         '        crash_point("before-commit")\n',
         '        crash_point("before-commit")\n'
-        "        self._heads.write({shard: head.Head(counts.seq, counts.chain) for shard, counts in moved.items()})\n",
+        "        self._heads.write({s: snapshots.Head(c.seq, c.chain) for s, c in moved.items()})\n",
         f"{POWER}::test_a_commit_is_answered_after_its_sync_and_the_head_never_runs_ahead",
     ),
     Mutant(
@@ -217,7 +217,7 @@ MUTANTS = [
     Mutant(
         "readers see what is not committed",
         "service/storage/sqlite.py",
-        "return SQLiteStoreReader(ThreadConnections(self.folder), Snapshots(self.folder))",
+        "return SqlStoreReader(ThreadConnections(self.folder), _states_in(Snapshots(self.folder)))",
         "return self",
         CONTRACT,
     ),
@@ -229,10 +229,10 @@ MUTANTS = [
         "tests/service/engine/test_concurrent_reads.py::test_an_answer_of_several_questions_is_of_one_moment",
     ),
     Mutant(
-        "a log is told from one event too early",
+        "a log starts one event too early",
         "service/storage/sql.py",
-        'sql = f"{EVENTS} WHERE shard = ? AND seq > ? ORDER',
-        'sql = f"{EVENTS} WHERE shard = ? AND seq >= ? ORDER',
+        'EVENTS_AFTER = f"{_EVENTS} WHERE shard = ? AND seq > ? ORDER',
+        'EVENTS_AFTER = f"{_EVENTS} WHERE shard = ? AND seq >= ? ORDER',
         CONTRACT,
     ),
     Mutant(
@@ -320,28 +320,28 @@ MUTANTS = [
         f"{RIGHTS}::TestImportedLogs::test_stand_alone_whoever_imports_them",
     ),
     Mutant(
-        "whoever may copy a model may give the copy any name",
+        "a caller that may copy a model may give the copy any name",
         "service/http/rights.py",
         'f"POST {MODEL}:copy": _OPERATOR._replace(body=_target),',
         'f"POST {MODEL}:copy": _OPERATOR,',
         f"{RIGHTS}::test_no_copy_or_new_name_outside_of_the_token",
     ),
     Mutant(
-        "whoever may rename a model may give it any name",
+        "a caller that may rename a model may give it any name",
         "service/http/rights.py",
         'f"POST {MODEL}:rename": _OPERATOR._replace(body=_target),',
         'f"POST {MODEL}:rename": _OPERATOR,',
         f"{RIGHTS}::test_no_copy_or_new_name_outside_of_the_token",
     ),
     Mutant(
-        "whoever may promote a model may change its champion",
+        "a caller that may promote a model may change its champion",
         "service/http/rights.py",
         'f"POST {MODEL}:promote": _OPERATOR._replace(partners=_champion),',
         'f"POST {MODEL}:promote": _OPERATOR,',
         f"{RIGHTS}::test_a_partner_by_name_of_an_operator_gives_no_more_rights",
     ),
     Mutant(
-        "whoever may revive a challenger may send it its champion's traffic",
+        "a caller that may revive a challenger may send it its champion's traffic",
         "service/http/rights.py",
         'f"POST {MODEL}:revive": _OPERATOR._replace(partners=_champion),',
         'f"POST {MODEL}:revive": _OPERATOR,',
@@ -390,7 +390,7 @@ MUTANTS = [
         f"{RIGHTS}::test_foreign_decisions_look_unknown",
     ),
     Mutant(
-        "who forgets a key is told the names of copies",
+        "a reply to forgetting a key has the names of copies",
         "service/engine/lifecycle.py",
         "copies = erased if allowed is None else {}",
         "copies = erased",
@@ -496,7 +496,7 @@ MUTANTS = [
         f"{FOREIGN}::TestRoutes::test_no_get_makes_the_first_model",
     ),
     Mutant(
-        "the request that is worked on is not told that its connection is gone",
+        "a running request does not learn that its connection is gone",
         "service/http/protocol.py",
         "for cycle in (self._running, self.cycle, *(each for each, _ in self.pipeline)):",
         "for cycle in (self.cycle, *(each for each, _ in self.pipeline)):",
@@ -554,8 +554,8 @@ MUTANTS = [
     Mutant(
         "every question whether it is ready writes to the disk",
         "service/http/resources.py",
-        "if self.writer.healthy and time.monotonic() - self.writer.last_commit_at < BELIEVED_S:",
-        "if self.writer.healthy and time.monotonic() - self.writer.last_commit_at < 0.0:",
+        "if self.writer.healthy and idle < BELIEVED_S:",
+        "if self.writer.healthy and idle < 0.0:",
         f"{WIRE}::test_readiness_is_proved_by_a_write_once_in_some_seconds",
     ),
     Mutant(

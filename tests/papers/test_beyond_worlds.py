@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from smidgen_papers.beyond import change, one_number, peeking, weak_context
+from smidgen_papers.beyond import change, one_number, peeking, slots, weak_context
 from smidgen_papers.catalogue import chosen
 from smidgen_papers.part import Answer, Answers, Place, Run
 
@@ -75,3 +75,13 @@ def test_one_number_follows_its_context() -> None:
 def test_they_are_experiments() -> None:
     names = ["beyond/change", "beyond/delay", "beyond/one-number", "beyond/peeking", "beyond/weak-context"]
     assert [figure.id for figure in chosen(names)] == names
+
+
+def test_one_page_or_a_model_per_slot() -> None:
+    shared, less, other, apart = (slots.tastes(world, 5, 3, 1) for world in slots.WORLDS)
+    assert (shared[0] == shared[2]).all()
+    np.testing.assert_allclose(less[1], slots.SEEN[1] * less[0])
+    np.testing.assert_allclose(other[0] - other[1], np.broadcast_to((other[0] - other[1])[:1], (3, 5)))
+    assert not np.allclose(apart[0], apart[1])
+    parts = [one for one in slots.plan(RUN) if one.settings["world"] == "shared" and one.settings["items"] == 6]
+    assert all(0.2 < one.run(PLACE)["all"] < 0.9 for one in parts)

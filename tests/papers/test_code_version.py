@@ -49,7 +49,7 @@ def play(model: "object", rows: list) -> float:
     "learners/__init__.py": "from mini.learners.perceptron import Perceptron\nfrom mini.learners.other import Other\n",
     "learners/base.py": '''
 class Learner:
-    """What all have."""
+    """Files that every code has."""
 
     def learn(self, row):
         return self._learn(row)
@@ -118,7 +118,7 @@ def before(tmp_path: Path) -> str:
 CHANGES = {
     "a line of a kernel": {"kernel": ("a + b", "b + a")},
     "a constant": {"tools": ("START = 1", "START = 2")},
-    "a constant beside the part": {"part": ("SIZE = 3", "SIZE = 4")},
+    "a constant next to the part": {"part": ("SIZE = 3", "SIZE = 4")},
     "a default": {"learners__perceptron": ("size=2", "size=5")},
     "a method that is called by name only": {"learners__perceptron": ("self.size * row", "row")},
     "a method of the base": {"learners__base": ("return self._learn(row)", "return 2 * self._learn(row)")},
@@ -132,7 +132,7 @@ CHANGES = {
 
 NO_CHANGES = {
     "a docstring": {"part": ('"""Do the work."""', '"""Do it,\n    well."""')},
-    "the docstring of a class": {"learners__base": ("What all have.", "All have it.")},
+    "the docstring of a class": {"learners__base": ("Files that every code has.", "All have it.")},
     "a comment": {"play": ("# one after the other", "# in turn")},
     "a type": {"play": (": list", ": tuple")},
     "an empty line": {"kernel": ("\n", "\n\n\n")},
@@ -247,7 +247,7 @@ def test_a_new_learner_makes_no_result_stale(house: Path, standing: dict[str, st
     assert versions(Code({root: house / root for root in ROOTS})) == standing
 
 
-@pytest.mark.parametrize("file", ["label.cpp", "classes.hpp"])
+@pytest.mark.parametrize("file", [pytest.param("label.cpp", marks=pytest.mark.long), "classes.hpp"])
 def test_a_line_of_compiled_code_makes_those_stale_that_run_it(
     house: Path, standing: dict[str, str], file: str
 ) -> None:

@@ -254,7 +254,10 @@ def test_figures_show_the_answers() -> None:
     assert table.rows[1][-1] == pytest.approx((0.03 + 0.04 + 0.06) / 3, abs=0.002)
 
 
-@pytest.mark.parametrize("id", ["filtering/simple-fil", "filtering/ridge-fil", "filtering/p-ridge-fil"])
+@pytest.mark.parametrize(
+    "id",
+    [pytest.param("filtering/simple-fil", marks=pytest.mark.long), "filtering/ridge-fil", "filtering/p-ridge-fil"],
+)
 def test_the_quick_theory_runs_and_is_shown(id: str, tmp_path: Path) -> None:
     run = Run(Place(None, tmp_path), quick=True)
     compute(work_of([figures[id]], run), run)

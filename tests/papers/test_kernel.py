@@ -107,13 +107,14 @@ def run(folder: Path, code: str, **environment: str) -> str:
 
 def test_a_cached_kernel_notices_that_a_kernel_of_another_file_has_changed(tmp_path: Path) -> None:
     (tmp_path / "caller.py").write_text(CALLER)
-    for number in (1, 20, 300):
+    for number in (1, 20):
         (tmp_path / "callee.py").write_text(CALLEE.format(number=number))
         assert run(tmp_path, "import caller") == str((1 + number) * 2)
     cached = {path.name.split(".")[0] for path in (tmp_path / "__pycache__").glob("*.nbi")}
     assert cached == {"callee", "caller"}, "and it is cached, with its own index"
 
 
+@pytest.mark.long
 def test_a_cache_that_names_a_lost_class_is_as_good_as_none(tmp_path: Path) -> None:
     """numba names the classes of arguments in its index, and reads that before it asks whether it is up to date."""
     for module, name in (("pairs", "Pair"), ("couples", "Couple")):

@@ -50,7 +50,7 @@ def later(tmp_path: Path) -> Run:
     return Run(Place(None, tmp_path / "later" / "kept"))
 
 
-def test_one_of_each_kind_is_computed_anew(figure: Figure, earlier: Path, tmp_path: Path) -> None:
+def test_one_of_each_kind_is_computed_again(figure: Figure, earlier: Path, tmp_path: Path) -> None:
     run = later(tmp_path)
     (verdict,) = verify([figure], run, earlier)
     assert (len(verdict.parts), verdict.kept, len(verdict.checked)) == (5, 5, 1)
@@ -136,7 +136,7 @@ def test_the_command(figure: Figure, earlier: Path, tmp_path: Path) -> None:
 
     done = go("--keep")
     assert done.exit_code == 0, done.output
-    assert f"{figure.id}: 1 computed anew, 5 kept, of 5 parts: the same bits" in done.output
+    assert f"{figure.id}: 1 computed again, 5 kept, of 5 parts: the same bits" in done.output
     assert "5 answers taken over" in done.output
     edit(earlier, lambda record: record["values"].update(half=0.6))
     failed = go()

@@ -54,8 +54,8 @@ def _by_verbs(learner: Any, loss: Any, order: Any) -> tuple[np.ndarray, np.ndarr
         values.append(loss(t, d.action))
         base.append(loss(t, d.greedy))
         wrong.append(loss.Z[t] @ d.action * getattr(loss, "y", np.zeros(ROWS))[t] <= 0.0)
-        hears = isinstance(learner, (smidgen.OGD, smidgen.ONS))
-        learner.learn(d, loss.gradient(t, d.action) if hears else values[-1])
+        by_gradient = isinstance(learner, (smidgen.OGD, smidgen.ONS))
+        learner.learn(d, loss.gradient(t, d.action) if by_gradient else values[-1])
     return np.array(values), np.array(base), np.array(wrong)
 
 

@@ -73,9 +73,6 @@ def feedback_body(**body: Any) -> FeedbackBody:
     return loops.feedback(**body)
 
 
-told = feedback_body  # the former name, for tests that still import it
-
-
 def decision_body(name: str, rng: random.Random) -> dict[str, Any]:
     """A possible request for a decision of this model."""
     settings = MODELS[name]

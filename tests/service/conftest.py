@@ -1,4 +1,4 @@
-"""Which store the tests of the service run on (SQLite, or PostgreSQL if the environment says so), and what many use."""
+"""The store that the tests of the service run on (SQLite, or PostgreSQL by the environment), and shared fixtures."""
 
 from __future__ import annotations
 

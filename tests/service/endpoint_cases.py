@@ -43,7 +43,7 @@ class EndpointCase:
     facts
         What is true once it is done, all of it, and not before: a mixture is a call that was half done.
     points
-        Where it can be killed, beside the points of every commit.
+        Where it can be killed, next to the points of every commit.
     again
         What may be answered when it is sent again after it was done.
     """

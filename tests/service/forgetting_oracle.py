@@ -1,4 +1,4 @@
-"""What logs would say without one person, worked out the slow and plain way, from exported lines alone.
+"""Logs without one person, computed the slow and plain way, from exported lines alone.
 
 Every log is learnt line by line by what replays an exported log (`Rebuilder`), without the person's lines. What a key
 begins with, what a copy takes over, and which numbers a record can be said to lack is asked of that at its line.
@@ -20,6 +20,7 @@ from smidgen.service.engine.log_sources import LogSource
 from smidgen.service.engine.rebuild import Rebuilder
 from smidgen.service.engine.replay import UndoEvent, UndoneVersions
 from smidgen.service.log.codec import EventLine, parse
+from smidgen.service.log.events import DECIDED
 from smidgen.service.loops.evaluator import TrainingSignal
 
 Told = dict[str, Any]
@@ -69,7 +70,7 @@ class Fold:
         self.now = Rebuilder(self._lines)
 
     def take(self, found: Told) -> None:
-        """Take a line; one that takes back lets all be learnt anew."""
+        """Take a line; one that takes back lets all be learnt again."""
         line = self._lines.add(found)
         if line.type not in REWINDS:
             self.now.apply(line)
@@ -191,7 +192,7 @@ class LeftOut:
             }
             return Encoded.from_record(fields), gone
 
-        if line["type"] == "decision":
+        if line["type"] in DECIDED:
             made = Decision.from_json(msgspec.json.encode(line["record"]))
             if isinstance(made.context, Encoded):
                 context, self._gone_of(line["decision"])[:] = cut(made.context)

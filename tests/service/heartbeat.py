@@ -1,6 +1,6 @@
 """Is it alive? Asks /healthz again and again from a process of its own, and measures how long an answer takes.
 
-A machine that is busy with something else delays every process. How much is measured beside it, by how long a little
+A machine that is busy with something else delays every process. How much is measured next to it, by how long a little
 work takes that needs a known time of the processor, and set off: what counts is the time that the service itself used.
 """
 

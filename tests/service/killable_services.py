@@ -271,7 +271,7 @@ class Writer:
             else:
                 assert reply["status"] == "duplicate"
                 self.repeated += 1
-                self.learnt[id] = 0  # acknowledged, but the version was told to nobody
+                self.learnt[id] = 0  # acknowledged, but nobody received the version
             self._telling = None
             return
         if self._asking is None:
@@ -343,14 +343,14 @@ def fold(log: list[dict[str, Any]]) -> dict[str | None, bytes]:
     return {key: learner.to_bytes() for key, learner in learners.items()}
 
 
-def check_folder(data: Path, aside: Path, writers: Sequence[Writer]) -> int:
+def check_folder(data: Path, copy: Path, writers: Sequence[Writer]) -> int:
     """Everything that was acknowledged is there once, and what the service recovers is what the log leads to.
 
     Works on a copy, so that the next service meets the folder as the crash left it. Gives the number of events.
     """
-    shutil.rmtree(aside, ignore_errors=True)
-    shutil.copytree(data, aside)
-    return check_here(aside, writers)
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(data, copy)
+    return check_here(copy, writers)
 
 
 def check_here(data: Path, writers: Sequence[Writer], *, strange: bool = False) -> int:

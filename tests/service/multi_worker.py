@@ -66,7 +66,7 @@ class Fleet(Serving):
         return [int(each) for each in place.read_text().split()] if place.exists() else []
 
     def line(self) -> Line:
-        """A connection to whoever takes it."""
+        """A connection to the worker that accepts it."""
         self._lines.append(Line(self.url))
         return self._lines[-1]
 
@@ -95,6 +95,7 @@ class Load:
         self.fleet, self.names, self.keys = fleet, names, keys
         self.decided: dict[str, str] = {}
         self.learnt: dict[str, int] = {}
+        self.repeated: set[str] = set()  # learned before the reply was lost between two workers
         self.refused: dict[int, int] = {}
         self.lost = 0
         self.longest = 0.0
@@ -113,7 +114,7 @@ class Load:
             thread.join(60)
 
     def acknowledged(self) -> int:
-        return len(self.learnt)
+        return len(self.learnt) + len(self.repeated)
 
     def more(self, count: int, within: float) -> float:
         """Wait until so many more are acknowledged; how long that took."""
@@ -141,7 +142,10 @@ class Load:
                 reply = line("POST", f"/v1/decisions/{id}/feedback", {"correct": rng.random() < 0.5})
                 if reply.status == 200:
                     with self._lock:
-                        self.learnt[id] = reply.body["model_version"]
+                        if reply.body["status"] == "duplicate":
+                            self.repeated.add(id)
+                        else:
+                            self.learnt[id] = reply.body["model_version"]
                         self.longest = max(self.longest, time.monotonic() - began)
                 else:
                     self._count(reply.status)

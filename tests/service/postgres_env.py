@@ -21,9 +21,9 @@ from smidgen.service.engine import inspection
 from smidgen.service.engine.engine import LEASE_S, ShardLeases
 from smidgen.service.storage import address
 from smidgen.service.storage.address import Database
-from smidgen.service.storage.postgres import PostgresStore
+from smidgen.service.storage.postgres import PostgresStore, open_snapshot_reader
 from smidgen.service.storage.postgres_address import Address
-from smidgen.service.storage.postgres_reads import PostgresSnapshotReader
+from smidgen.service.storage.reader import SqlStoreReader
 
 ON = os.environ.get("SMIDGEN_TEST_STORE") == "postgresql"
 #: Those that were opened in this process: a database has so many connections, and a test may leave a store open.
@@ -38,10 +38,10 @@ ABOUT_FILES = {
     "test_disk_full": "fills the disk under SQLite",
     "test_fsck": "damages SQLite's files",
     "test_fsync": "traces SQLite's syncs",
-    "test_heads": "heads are files beside SQLite",
+    "test_heads": "heads are files next to SQLite",
     "test_kill_mix": "kills a process and opens its data folder",
     "test_permissions": "modes of files",
-    "test_snapshots": "snapshots are files beside SQLite",
+    "test_snapshots": "snapshots are files next to SQLite",
     "test_start": "starts that find damaged files",
     "test_store_edges": "edges of SQLite and its files",
     "test_stores": "the stores themselves",
@@ -56,13 +56,13 @@ ABOUT_FILES = {
 }
 #: Single tests, by file and name.
 ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
-    ("test_engine", "test_snapshots_are_taken_and_only_three_are_kept"): "snapshots are files beside SQLite",
+    ("test_engine", "test_snapshots_are_taken_and_only_three_are_kept"): "snapshots are files next to SQLite",
     ("test_engine", "test_a_newer_database_is_not_touched"): "writes to SQLite's file",
     ("test_engine", "test_a_database_of_a_build_before_the_first_release_is_not_touched"): "writes SQLite's file",
     ("test_forgetting", "test_a_crash_before_the_files_are_clean_is_made_good"): "looks for bytes in files",
     ("test_retention", "test_the_folder_is_sound_and_the_file_holds_nothing_old"): "looks for bytes in files",
     ("test_retention", "test_damage_is_found"): "damages SQLite's file",
-    ("test_retention", "test_snapshots_of_before_the_base_are_no_witnesses"): "snapshots are files beside SQLite",
+    ("test_retention", "test_snapshots_of_before_the_base_are_no_witnesses"): "snapshots are files next to SQLite",
     ("test_retention", "test_a_base_without_its_state_is_refused"): "damages SQLite's file",
     ("test_retention", "test_shared_memory_that_a_kill_left_in_disorder"): "SQLite's shared memory",
     ("test_promotion", "test_a_promotion_replays_and_is_returned_from"): "copies the data folder",
@@ -72,7 +72,7 @@ ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
         "test_a_batch_costs_two_statements_for_each_event_and_five_in_all",
     ): "counts statements of SQLite",
     ("test_tokens", "test_tokens_of_an_older_schema_are_kept"): "SQLite's tables; test_postgres has its own",
-    ("test_unlearning", "test_a_large_file_is_written_anew_when_nobody_asks"): "unused parts of SQLite's file",
+    ("test_unlearning", "test_a_large_file_is_written_again_when_nobody_asks"): "unused parts of SQLite's file",
     ("test_ready", "test_a_disk_that_became_read_only"): "SQLite's switch; test_workers stops the database",
     ("test_ready", "test_a_probe_takes_as_much_as_a_decision_and_leaves_nothing_behind"): "SQLite's files",
     ("test_refused_connections", "test_readiness_is_proved_by_a_write_once_in_some_seconds"): "SQLite's files",
@@ -126,8 +126,8 @@ def move(cluster: Cluster, patch: pytest.MonkeyPatch) -> None:
             return epoch(self, shard)
         return self._store.lease(self.name, LEASE_S, shard).get(shard)
 
-    def reading(where: Any, access: str, database: Path | None) -> PostgresSnapshotReader:
-        return PostgresSnapshotReader(Address.of(place(cluster, where) if isinstance(where, Path) else where.url))
+    def reading(where: Any, access: str, database: Path | None) -> SqlStoreReader:
+        return open_snapshot_reader(Address.of(place(cluster, where) if isinstance(where, Path) else where.url))
 
     def existing(where: Any) -> Any:
         return there(Database(place(cluster, where)) if isinstance(where, Path) else where)

@@ -19,7 +19,7 @@ from smidgen.service.schemas import DecisionBody, FeedbackBody, Id, Numbers
 
 
 class NearestMean(Learner):
-    """The label whose examples so far are nearest on average; must be told the true label."""
+    """The label whose examples so far are nearest on average; needs the true label."""
 
     def __init__(self, *, dim: int, n_classes: int, prior: float = 1.0, seed: int = 0) -> None:
         super().__init__(params={"dim": dim, "n_classes": n_classes, "prior": prior}, seed=seed)
@@ -100,7 +100,7 @@ class BidReply(Struct):
 
 
 class BidTold(FeedbackBody, kw_only=True):
-    """Which lot was worth more, by its place or its word."""
+    """The lot that was worth more, by its place or its word."""
 
     rather: int | UnsetType = UNSET
     better: Id | UnsetType = UNSET

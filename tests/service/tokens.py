@@ -1,4 +1,4 @@
-"""Tokens for tests, made in a data folder as the command makes them, beside a running service."""
+"""Tokens for tests, made in a data folder as the command makes them, next to a running service."""
 
 from __future__ import annotations
 

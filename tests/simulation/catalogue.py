@@ -29,6 +29,8 @@ class Kind:
         What its users answer, where the loop takes several kinds.
     taught
         Whether a shadow or a challenger can be taught whatever comes of a decision.
+    safe
+        Safe settings that a PATCH may give it.
     """
 
     body: dict[str, Any]
@@ -37,6 +39,7 @@ class Kind:
     rival: str | None = None
     feedback: str = ""
     taught: bool = False
+    safe: tuple[Any, ...] = ()
 
     @property
     def loop(self) -> str:
@@ -62,6 +65,19 @@ KINDS: dict[str, Kind] = {
     "words": Kind({"loop": "filter", "learner": "RidgeFil", "features": {"hashed": 16}}, "hashed"),
     "knobs": Kind({"loop": "tune", "params": _BOX}, "none"),
     "limits": Kind({"loop": "tune", "knobs": {"threads": {"integer": [1, 9]}, "ratio": [0, 1]}}, "none"),
+    "prices": Kind(
+        {"loop": "tune", "knobs": {"price": [5, 15], "ratio": [0, 1], "mode": {"categories": ["bulk", "stream"]}}},
+        "record",
+    ),
+    "doses": Kind(
+        {
+            "loop": "tune",
+            "knobs": {"dose": {"log": [0.1, 10]}, "ratio": [0, 1]},
+            "safe": {"knobs": {"dose": 1.0, "ratio": 0.5}, "margin": 0.1},
+        },
+        "record",
+        safe=({"knobs": {"dose": 2.0, "ratio": 0.5}, "margin": 0.2}, None),
+    ),
     "letters": Kind({"loop": "draft"}, "text"),
 }
 
@@ -123,8 +139,12 @@ def request(rng: random.Random, spec: Spec, key: str | None) -> dict[str, Any]:
         if "budget" in spec.body:
             for place, each in enumerate(body["candidates"]):
                 each["costs"] = {"usd": float((len(ids[0]) + 3 * place) % 5)}
+        if of.form == "record" and of.rewards and random.Random(repr(body)).random() < 0.4:
+            body["slots"] = [{"id": "s"}, {"id": "t", "features": {"wide": True}, "exclude": [ids[1]]}]
     elif of.loop == "draft":
         body["drafts"] = [{"id": id, "text": "Dear all, " * rng.randrange(3) + f"{id} is late."} for id in "ab"]
+    elif of.form == "record" and of.loop == "tune":
+        body |= {"context": _record(rng, secret)} if rng.random() < 0.9 else {}
     elif of.form == "record":
         body["features"] = _record(rng, secret)
     elif of.form == "hashed":
@@ -165,6 +185,8 @@ def answer(rng: random.Random, spec: Spec, reply: dict[str, Any], *, impossible:
     if of.loop == "choose":
         if of.feedback == "better":
             return {"better": reply["choice"] if rng.random() < 0.5 else rng.choice(reply.get("ids", IDS))}
+        if "choices" in reply:
+            return _slot_answer(rng, spec)
         if "rewards" in spec.body:
             more = [{}, {}, {"id": rng.choice("xyz")}, {"costs": {"usd": 0.5}}, {"final": True}]
             return {"reward": rng.randrange(5) / 4, **rng.choice(more)}
@@ -180,16 +202,28 @@ def answer(rng: random.Random, spec: Spec, reply: dict[str, Any], *, impossible:
     return {"edited": rng.choice(["Dear all, so be it.", "No.", "It is late."])}
 
 
+def _slot_answer(rng: random.Random, spec: Spec) -> dict[str, Any]:
+    """Feedback on a decision with slots: on all of them, or on one."""
+    slots = rng.choice([["s", "t"], ["s", "t"], ["s"], ["t"]])
+    found: dict[str, Any] = {"rewards": {slot: rng.randrange(5) / 4 for slot in slots}}
+    if rng.random() < 0.2:
+        found = {"reward": rng.randrange(5) / 4}
+    if "rewards" in spec.body:
+        found |= rng.choice([{}, {"id": rng.choice("xyz")}, {"costs": {"usd": 0.5}}, {"final": True}])
+    return found
+
+
 def example(rng: random.Random, spec: Spec) -> dict[str, Any]:
     """An example with its answer."""
     of, body = spec.of, request(rng, spec, None)
+    body.pop("slots", None)
     ids = [each["id"] for each in body.get("candidates", ())]
     answers: dict[str, Any] = {
         "rank": ids[:1],
         "choose": ids[0] if ids and of.feedback == "better" else {"choice": ids[0] if ids else "", "reward": 0.75},
         "label": rng.choice("xy"),
         "filter": rng.random() < 0.5,
-        "tune": [0.5, 0.5],
+        "tune": {"knobs": {"dose": 1.5, "ratio": 0.25}, "loss": 0.25} if of.safe else [0.5, 0.5],
         "draft": "So be it.",
     }
     return {**body, "answer": answers[of.loop]}
@@ -200,6 +234,8 @@ def chosen(rng: random.Random, spec: Spec, body: dict[str, Any]) -> Any:
     of = spec.of
     if of.loop == "rank":
         return [each["id"] for each in body["candidates"]][:1]
+    if "slots" in body:
+        return [body["candidates"][0]["id"], body["candidates"][2]["id"]]
     if of.loop in ("choose", "draft"):
         return rng.choice([each["id"] for each in body.get("candidates", body.get("drafts"))])
     return {"label": rng.choice("xy"), "filter": rng.random() < 0.5}.get(of.loop)
@@ -209,6 +245,8 @@ def rival(rng: random.Random, spec: Spec, shadow: bool) -> dict[str, Any]:
     """Settings of a shadow or a challenger of a model."""
     of, how = spec.of, "shadow_of" if shadow else "challenger_of"
     body: dict[str, Any] = {"loop": of.loop, how: {"model": spec.name, "share": 0.5}}
+    if of.loop == "rank" and not shadow and random.Random(spec.name).random() < 0.6:
+        body[how]["compare"] = "interleave"
     if of.rival:
         body["learner"] = of.rival
     elif of.form in ("array", "hashed") and "learner" in of.body:

@@ -118,7 +118,7 @@ def reference_agrees(world: World, live: dict[Any, bytes]) -> None:
             continue
         found, refusal = _again(world, engine, command, ids)
         if world.shared and command.args.get("impossible") and command.refusal is not None and refusal is not None:
-            continue  # which of two reasons is told is up to the worker
+            continue  # the worker may report either of two reasons
         if len(command.args.get("bodies", ())) > 1 and command.refusal is not None and refusal is not None:
             continue  # a batch is checked as a whole before anything is decided
         if type(refusal) is not type(command.refusal):
@@ -159,7 +159,7 @@ def _again(world: World, engine: Any, command: Command, ids: dict[str, str]) -> 
 
 
 def _unnamed(error: SmidgenError, command: Command) -> Exception:
-    """A refusal within a batch is told with its place, as another type."""
+    """A refusal within a batch is reported with its place, as another type."""
     if command.refusal is not None and getattr(error, "status", 0) == getattr(command.refusal, "status", 1):
         return command.refusal
     return error

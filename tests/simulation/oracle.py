@@ -22,7 +22,7 @@ class Wrong(BaseException):
 
 @dataclass
 class Command:
-    """A request to the service, and what became of it.
+    """A request to the service, and its outcome.
 
     Attributes
     ----------
@@ -69,6 +69,8 @@ class Made:
         The request: context and candidates, or features.
     rewards, reports
         How several reports become one reward, and those that came in time.
+    late_retracted
+        How much late feedback came before a retraction.
     """
 
     id: str
@@ -86,7 +88,7 @@ class Made:
     late_given: dict[str, Any] | None = None
     outcome: str | None = None
     version: int | None = None
-    worth: float | None = None
+    worth: Any = None
     answered_at: float | None = None
     versions: list[int] = field(default_factory=list)
     retractions: list[tuple[int, int]] = field(default_factory=list)
@@ -95,16 +97,37 @@ class Made:
     asked: dict[str, Any] = field(default_factory=dict)
     rewards: str = "first"
     reports: list[dict[str, Any]] = field(default_factory=list)
+    late_retracted: int = 0
 
     @property
     def answered(self) -> bool:
         return (self.given is not None or self.late_given is not None or bool(self.reports)) and self.beside is None
 
     @property
-    def combined(self) -> float:
-        """What its reports come to, in a range of rewards from 0 to 1."""
-        values = [each["reward"] for each in self.reports]
-        return float({"sum": min(sum(values), 1.0), "max": max(values), "last": values[-1]}[self.rewards])
+    def slots(self) -> list[str]:
+        """The slots that it filled; none of a decision without slots."""
+        return [each["slot"] for each in self.reply.get("choices", ())]
+
+    def reported(self, slot: str) -> list[float]:
+        """The reports on one slot."""
+        return [rewards[slot] for each in self.reports if slot in (rewards := self.by_slot(each))]
+
+    def by_slot(self, given: dict[str, Any]) -> dict[str, float]:
+        """The rewards of feedback, by slot."""
+        found: dict[str, float] = given.get("rewards") or dict.fromkeys(self.slots, given.get("reward"))
+        return found
+
+    def combined(self, default: float | None) -> Any:
+        """The combined reward of its reports, in a range from 0 to 1; by slot, if it has slots."""
+        if not self.slots:
+            return self._one([each["reward"] for each in self.reports])
+        values = {slot: self.reported(slot) for slot in self.slots}
+        known = {slot: self._one(each) if each else default for slot, each in values.items()}
+        return {slot: worth for slot, worth in known.items() if worth is not None}
+
+    def _one(self, values: list[float]) -> float:
+        every = {"sum": min(sum(values), 1.0), "max": max(values), "last": values[-1], "first": values[0]}
+        return float(every[self.rewards])
 
     @property
     def due(self) -> bool:
@@ -299,7 +322,7 @@ class Oracle:
             found = False
             for shard in list(self.shards.values()):
                 head = self._next(shard)
-                if head is None or head.type not in ("expired", "settled"):
+                if head is None or head.type not in ("expired", "settled") or self._comes_later(shard, head.decision):
                     continue
                 found = True
                 made = self.made.get(head.decision)
@@ -322,13 +345,23 @@ class Oracle:
                     self._passed_on(made)
                 done(made)
 
+    def _comes_later(self, shard: Shard, id: str) -> bool:
+        """True if a window closed before this one whose model is to be taught what comes of this one."""
+        for other in self._others(shard):
+            head = self._next(other)
+            waits = any(each.beside == id and each.outcome is None for each in other.made.values())
+            if waits and head is not None and head.type in ("expired", "settled"):
+                return True
+        return False
+
     def _settle(self, made: Made) -> None:
         """Account for the one lesson of several reports."""
         event = self._enter(made.shard, "settled", made=not made.holdout)
         if event.decision != made.id:
             raise Wrong(f"{event.decision} was settled in the place of {made.id}")
         made.outcome, made.version = "recorded" if made.holdout else "learnt", event.made
-        made.worth, made.answered_at = made.combined, event.at
+        leader = made.shard.model.leader or made.shard.model
+        made.worth, made.answered_at = made.combined(leader.default_reward), event.at
         if event.made is not None:
             made.versions.append(event.made)
             self._passed_on(made)
@@ -462,7 +495,8 @@ class Oracle:
             event.decision, shard, event.key, event.seq, self._at, expires, waits, activated, beside, forwarded, reply
         )
         made.holdout, made.rewards = held, leader.rewards
-        made.asked = {name: body[name] for name in ("context", "candidates", "features") if body.get(name)}
+        asked = ("context", "candidates", "features", "slots")
+        made.asked = {name: body[name] for name in asked if body.get(name)}
         shard.decisions += 1
         self.made[made.id] = shard.made[made.id] = made
         return made
@@ -491,7 +525,8 @@ class Oracle:
         shard, impossible = made.shard, command.args["impossible"] or made.forwarded is False
         late = self._at > made.expires
         again = self._counts_again(made) and made.outcome is None
-        if made.rewards != "first":
+        waits = made.reports or set(made.by_slot(given)) != set(made.slots)
+        if made.rewards != "first" or (made.slots and waits and (made.outcome is None or made.reports)):
             self._report(command, made, again=again, late=late or made.outcome is not None)
             return
         if made.outcome in ("learnt", "recorded", "late"):
@@ -549,7 +584,9 @@ class Oracle:
             if self._judge(command, set()):
                 self._replied(command, made, "duplicate")
             return
-        if not self._judge(command, {422} if command.args["impossible"] else set()):
+        once = made.slots and made.rewards == "first"
+        clash = once and any(made.reported(slot) for slot in made.by_slot(given))
+        if not self._judge(command, {422} if command.args["impossible"] else {409} if clash else set()):
             return
         if again and self._next(shard) is None:
             self._replied(command, made, "duplicate")
@@ -560,7 +597,7 @@ class Oracle:
                 raise Wrong(f"event {event.seq} of {shard.model.name} is not about {made.id}")
             made.reports.append(given)
             made.shown = True
-            if given.get("final"):
+            if given.get("final") or (once and all(map(made.reported, made.slots))):
                 self._settle(made)
             self._replied(command, made, "learnt" if made.outcome == "learnt" else "recorded")
         elif made.outcome == "late" or made.late_given is not None:
@@ -618,7 +655,7 @@ class Oracle:
     def _patch(self, command: Command) -> None:
         model, changes = self.models.get(command.args["model"]), command.args["changes"]
         must: set[int] = {404} if model is None else {409} if model.archived else set()
-        if model is not None and not must and model.leader is not None and "explore" not in changes:
+        if model is not None and not must and model.leader is not None and not {"explore", "safe"} & changes.keys():
             must = {422}
         if not self._judge(command, must, (422,)) or model is None:
             return
@@ -632,6 +669,11 @@ class Oracle:
             if before is not None and after is not None and before["salt"] != after["salt"]:
                 raise Wrong(f"the salt of the holdout has changed: {command}")
             model.holdout = after
+            for shard in model.shards:
+                self._optional(shard, "amended", most=1)
+        if "safe" in changes:
+            if command.reply["safe"] != changes["safe"]:
+                raise Wrong(f"the safe setting: {command}")
             for shard in model.shards:
                 self._optional(shard, "amended", most=1)
         changed = bool(labels) or any(getattr(model, name) != value for name, value in new.items())
@@ -750,6 +792,7 @@ class Oracle:
         shard.answered -= made.answered
         made.waits = made.waits and made.outcome != "expired"
         made.retractions.append((event.seq, event.made))
+        made.late_retracted += made.outcome == "late" or made.late_given is not None
         made.given = made.late_given = made.outcome = made.version = None
         made.reports = []
 
@@ -785,8 +828,8 @@ class Oracle:
             return
         based = any(shard.base for shard in self.shards.values())
         knows = any(key in shard.keys for each in (model, *model.followers) for shard in each.shards)
-        # A copy may know a person that the model itself never heard of since it forgot them.
-        may = (404,) if not knows else (409, 404) if based else ()
+        # A copy, or its base, may know a person that the model itself never heard of since it forgot them.
+        may = (409, 404) if based else () if knows else (404,)
         if not self._judge(command, set(), may):
             return
         reached = [shard for each in (model, *model.followers) for shard in each.shards]
@@ -814,6 +857,7 @@ class Oracle:
                 shard.decisions -= 1
                 shard.answered -= made.answered
                 shard.late -= made.outcome == "late" or made.late_given is not None
+                shard.late -= made.late_retracted
             del shard.made[made.id], self.made[made.id]
             self.forgotten.add(made.id)
         shard.keys.discard(key)
@@ -903,7 +947,7 @@ class Oracle:
             if self._counts_again(made):
                 why = "its feedback was retracted, and a rollback undid that"
             elif made.beside is not None:
-                why = "it was made beside"
+                why = "it was made next to"
             elif made.reports:
                 why = "its reports are recorded"
             elif any(seq > shard.base and version in shard.now for seq, version in made.retractions):
@@ -914,7 +958,7 @@ class Oracle:
         if made.outcome in ("expired", "refused"):
             feedback = {"default_reward": made.worth}
         elif made.reports and made.outcome is not None:
-            feedback = {"reward": made.worth}
+            feedback = {"rewards" if made.slots else "reward": made.worth}
         return {
             "decision": id,
             "model": shard.model.name,
@@ -936,6 +980,11 @@ def _check_answer(spec: Spec, body: dict[str, Any], reply: dict[str, Any]) -> No
         fine = sorted(reply["ranking"]) == ids
         if "chosen" in body:
             fine = fine and reply["ranking"][: len(body["chosen"])] == body["chosen"]
+    elif "slots" in body:
+        shown = [each["choice"] for each in reply["choices"]]
+        fine = [each["slot"] for each in reply["choices"]] == [each["id"] for each in body["slots"]]
+        fine = fine and len(set(shown)) == len(shown) and set(shown) <= set(ids) and reply["choice"] == shown[0]
+        fine = fine and shown[1] not in body["slots"][1]["exclude"] and body.get("chosen", shown) == shown
     elif loop in ("choose", "draft"):
         fine = reply["choice"] in ids and body.get("chosen", reply["choice"]) == reply["choice"]
         if (shares := reply.get("propensities")) is not None:
@@ -946,6 +995,8 @@ def _check_answer(spec: Spec, body: dict[str, Any], reply: dict[str, Any]) -> No
         fine = reply["forward"] is body.get("chosen", reply["forward"])
     elif loop == "tune":
         fine = len(reply["point"]) == 2
+    if "chosen" in body:
+        fine = fine and reply["propensity"] is None
     if not fine:
         raise Wrong(f"{reply} is no answer to {body}")
 

@@ -22,6 +22,7 @@ from typing import Any
 from unittest import mock
 
 import msgspec
+import numpy as np
 
 from service import memory
 from service.forgetting_oracle import LeftOut
@@ -56,13 +57,14 @@ from smidgen.service.engine.undo import Progress, UndoStack
 from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import StorageFailed, Taken
 from smidgen.service.log import events as events_module
-from smidgen.service.log.events import Chain, Event, stamp
+from smidgen.service.log.events import DECIDED, Chain, Event, stamp
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import AmendBody, CopyBody, ModelBody
 from smidgen.service.storage import crash_points, transitions
 from smidgen.service.storage.protocol import Store, StoreReader
 from smidgen.service.storage.records import DecisionRow
 from smidgen.service.storage.sqlite import SQLiteStore
+from smidgen.structures.slots import Layout
 
 __all__ = [
     "CommittedTables",
@@ -80,6 +82,8 @@ __all__ = [
 ]
 
 WINDOW = 100.0
+#: How often a worker believes that it owns a shard, whether or not that is so.
+TRUST = 0.6
 
 
 class Killed(BaseException):
@@ -251,6 +255,8 @@ class PlayedEngine(Engine):
         self.committing = False
         self.fail_commit = False
         super().__init__(store, **options)
+        self._belief = random.Random(0)
+        store.trust(lambda shard: self._belief.random() < TRUST)
 
     def begin(self, wanted: set[int] | None = None) -> None:
         super().begin(wanted)
@@ -270,7 +276,7 @@ class PlayedEngine(Engine):
         self.captured = self.fresh(known)
         for events in self.captured.values():
             for event in events:
-                if event.type == "decision" and event.decision is not None:
+                if event.type in DECIDED and event.decision is not None:
                     self.rows.setdefault(event.decision, self.store.decision(event.decision))
 
     def fresh(self, known: dict[int, int]) -> dict[int, list[Event]]:
@@ -632,7 +638,7 @@ def left_without(
 
 
 def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str | None, bytes] | None:
-    """The learners of a shard whose rows are arrays: each told the versions that count, one after the other.
+    """The learners of a shard whose rows are arrays: each learns the versions that count, one after the other.
 
     None where learning is more than that: records, promotions, imports, amendments, shared starts.
     """
@@ -749,7 +755,7 @@ def _take_silence_twice(silences: Any, row: Any) -> None:
     _SILENCE(silences, row)
     store = silences._store
     if (now := store.decision(row.id)) is not None and now.feedback_seq is not None:
-        store._update_decision(row.id, feedback_seq=None, feedback_hash=None, version=None)
+        store.update_decision(row.id, feedback_seq=None, feedback_hash=None, version=None)
 
 
 _GET = LearnerCache.get
@@ -785,7 +791,7 @@ MUTANTS: dict[str, tuple[tuple[tuple[Any, str, Any], ...], str]] = {
         ((DecisionRow, "is_due", property(lambda row: row.waits and row.feedback_seq is None)),),
         "memory",
     ),
-    "windows that are over are not looked after": (
+    "windows that are over are not handled": (
         ((engine_module.Maintenance, "sweep", lambda *a, **o: 0),),
         "memory",
     ),
@@ -810,6 +816,14 @@ MUTANTS: dict[str, tuple[tuple[tuple[Any, str, Any], ...], str]] = {
     ),
     "the learner counts the decisions of a holdout": (
         ((decide_module.DecideHandler, "_hold_out", lambda handler, own, key, ids: own._replace(holdout=True)),),
+        "memory",
+    ),
+    "a candidate stands twice on a page": (
+        ((Layout, "open", lambda layout, i, taken: np.ones(layout._n, np.bool_)),),
+        "memory",
+    ),
+    "rewards of some slots are learned as if they were all": (
+        ((feedback_module.FeedbackHandler, "_is_partial", lambda *arguments: False),),
         "memory",
     ),
     "challengers are not taught": (((feedback_module.FollowerTrainer, "train", _nothing),), "memory"),

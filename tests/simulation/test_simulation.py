@@ -20,7 +20,7 @@ LONG_S = float(os.environ.get("SMIDGEN_SIMULATION_S", "3600"))
 
 #: Histories that once broke a rule, by what was wrong: the seed, and the store.
 FOUND: dict[str, tuple[int, str]] = {
-    "a full disk within a batch of decisions was told as a wrong request": (40, "memory"),
+    "a full disk within a batch of decisions was reported as a wrong request": (40, "memory"),
     "an export of a filter could not be imported twice": (90, "memory"),
     "an import dropped the labels that were added": (189, "memory"),
     "an import of a keyed model that was rolled back had a learner without a key": (91, "memory"),
@@ -32,6 +32,15 @@ FOUND: dict[str, tuple[int, str]] = {
     "a key that was only in a base was counted after it was forgotten": (5563, "memory"),
     "the oracle dropped the calls of a model when a copy forgot the key": (5126, "memory"),
     "the reference looked for a model that was renamed during its retention": (9034, "sqlite"),
+    "a held-out request settled what its key begins with": (1261, "memory"),
+    "a held-out request settled it until a restart": (2485, "sqlite"),
+    "a held-out request settled what others saw of a ranking": (217082, "shared"),
+    "a held-out request changed the agreement with a shadow": (217617, "shared"),
+    "a decision of a holdout kept a word of a person who was forgotten": (2764, "memory"),
+    "a decision of a holdout was not known once its person was forgotten in the same batch": (1108, "memory"),
+    "who had decided and not learnt made forgetting fail in an import": (76, "memory"),
+    "fsck compared a state that was taken back with a base": (2353, "sqlite"),
+    "the oracle kept counting late feedback that was retracted and forgotten": (20251, "memory"),
 }
 
 

@@ -1,4 +1,4 @@
-"""A learner as somebody else would write one: it keeps every law, and is registered by whoever uses it."""
+"""A learner as somebody else would write one: it keeps every law, and is registered by its users."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SHOWN = [0, 1, 2]
 
 
 def first(user: Any, query: Ranking = QUERY) -> int:
-    """Which document a user who finds one relevant document moves to the top."""
+    """The document that a user who finds one relevant document moves to the top."""
     return int(user(query, SHOWN)[0])
 
 

@@ -71,8 +71,8 @@ def test_each_candidate_learns_its_own_direction() -> None:
     assert {"context.emb", "context.emb × id=a"} <= lines.keys()
     assert not any("~" in name for name in lines)
     assert sum("context.emb~" in name for name, _ in learner.weights_by_name(expand=("emb",))) == 5 * 16
-    told = dict(learner.explain(made).contributions)
-    assert told["context.emb × id=" + "abcd"[made.action]] > 0.1
+    contributions = dict(learner.explain(made).contributions)
+    assert contributions["context.emb × id=" + "abcd"[made.action]] > 0.1
 
 
 def test_it_is_saved_and_goes_on_with_the_same_bits() -> None:

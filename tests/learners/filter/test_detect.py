@@ -86,11 +86,12 @@ def test_a_jump_is_made_up_for_and_nothing_else_is_one() -> None:
         for jump in (False, True):
             for detect in (False, True):
                 learner = smidgen.recommended(loop="filter", dim=6, detect=detect)
+                assert isinstance(learner, RidgeFil)
                 X, y = world(seed, 3000, jump)
-                shown = learner.run(X, y).actions  # type: ignore[attr-defined]
+                shown = learner.run(X, y).actions
                 found.setdefault((jump, detect), []).append(f_measure(shown[1500:], y[1500:]))
                 if detect:
-                    assert [1500 < each.decision < 1900 for each in learner.restarts] == [True] * jump  # type: ignore[attr-defined]
+                    assert [1500 < each.decision < 1900 for each in learner.restarts] == [True] * jump
     means = {case: float(np.mean(each)) for case, each in found.items()}
     assert means[True, False] < 0.2 * means[False, True]
     assert means[True, True] >= 0.7 * means[False, False]

@@ -154,7 +154,7 @@ def test_a_forgetting_filter_that_runs_out_of_precision_goes_on_without_it() -> 
     learner = RidgeFil(dim=2, forgetting=0.9)
     X, y = stream(7, 20, dim=2)
     learner.run(X, y)
-    far = np.array([1e60, 1e60])  # beside its square the ridge is nothing, and A has no inverse but by rounding
+    far = np.array([1e60, 1e60])  # next to its square the ridge is nothing, and A has no inverse but by rounding
     learner.learn(learner.decide(far), True)
     learner.run(np.vstack([X, far]), np.append(y, True))
     assert all(np.isfinite(array).all() for array in learner._state().values())

@@ -1,4 +1,4 @@
-"""SIMPLE-FIL against the share of relevant items, counted anew."""
+"""SIMPLE-FIL against the share of relevant items, counted again."""
 
 from __future__ import annotations
 

@@ -283,7 +283,7 @@ def states_equal(one: Confidit, other: Confidit) -> bool:
 
 @pytest.mark.parametrize("variant", VARIANTS[:5:2], ids=ids)
 def test_moments_of_the_latest_decision_are_used_again_only_while_they_hold(variant: dict[str, Any]) -> None:
-    """A learner that is given its decisions back, and one that is given copies, which must be computed anew."""
+    """A learner that is given its decisions back, and one that is given copies, which must be computed again."""
     settings = {
         name: value for name, value in variant.items() if name != "update" or variant["covariance"] == "diagonal"
     }

@@ -55,7 +55,7 @@ def test_constants_change_at_the_boundaries_and_nowhere_else(kind: Any) -> None:
         learner.learn(decision, loss(decision.action))
 
 
-def test_the_base_point_is_kept_and_the_steps_begin_anew() -> None:
+def test_the_base_point_is_kept_and_the_steps_begin_again() -> None:
     learner, first = OGDEG(**SETTINGS), first_phase(OGDEG)
     shape, z = judges.Ball(2, 1.0), np.zeros(2)
     for k in range(3):

@@ -29,7 +29,7 @@ from service.bodies import decision_body, engine_with, play
 from service.live import Live
 from smidgen.cli import app
 from smidgen.errors import CorruptFile, SmidgenError
-from smidgen.service.admin import backup as aside
+from smidgen.service.admin import backup as backups
 from smidgen.service.admin import backup as restoring
 from smidgen.service.admin.backup import MANIFEST, Archive, backup, restore
 from smidgen.service.admin.fsck import fsck
@@ -431,8 +431,8 @@ def models(folder: Path) -> set[str] | None:
 
 
 def test_who_is_at_work_is_not_swept_away(tmp_path: Path) -> None:
-    with aside.staging_dir(tmp_path, "b") as first:
-        with aside.staging_dir(tmp_path, "b") as second:
+    with backups.staging_dir(tmp_path, "b") as first:
+        with backups.staging_dir(tmp_path, "b") as second:
             assert first.is_dir()
             assert second.is_dir()
         assert first.is_dir()

@@ -111,7 +111,7 @@ def test_what_differs_is_not_kept(
 
 def test_a_chain_that_does_not_hold_is_not_copied(folder: Path, postgres: str) -> None:
     with open_for_change(folder) as store:
-        store._run("UPDATE events SET at = at + 1.0 WHERE shard = 2 AND seq = 3")
+        store._buffer.run("UPDATE events SET at = at + 1.0 WHERE shard = 2 AND seq = 3")
     with pytest.raises(StorageFailed, match="keyed has errors: event 3 does not fit"):
         copy(folder, Database(postgres))
 

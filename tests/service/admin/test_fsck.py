@@ -1,4 +1,4 @@
-"""smidgen fsck: what is wrong is told, with the way out; what is right is left as it is, to the last byte."""
+"""smidgen fsck: it reports problems with a hint, and leaves sound data unchanged, to the last byte."""
 
 from __future__ import annotations
 
@@ -357,7 +357,7 @@ class TestNotSound:
             ("head", "what it says of model rank cannot be read")
         ]
         Engine(data).close()
-        assert fsck(data).sound, "a start has written it anew"
+        assert fsck(data).sound, "a start has written it again"
 
     def test_others_can_read_it(self, data: Path) -> None:
         (data / "smidgen.db").chmod(0o644)
@@ -404,7 +404,7 @@ def test_a_bit_that_turned_in_a_body_is_always_found(place: float, bit: int, sto
 def test_a_bit_that_turned_anywhere_in_the_file_is_found_or_changes_nothing(
     place: float, bit: int, stopped: Path, tmp_path: Path
 ) -> None:
-    """What is called sound says the same as before, and no damage gets past as another error."""
+    """Sound data reads as before, and no damage passes as another error."""
     data = tmp_path / "data"
     shutil.rmtree(data, ignore_errors=True)
     shutil.copytree(stopped, data)
@@ -420,7 +420,7 @@ def _events(folder: Path) -> list[tuple[object, ...]]:
         return connection.execute("SELECT * FROM events ORDER BY shard, seq").fetchall()
 
 
-def test_a_folder_that_is_written_to_meanwhile_is_looked_at_anew(data: Path) -> None:
+def test_a_folder_that_is_written_to_meanwhile_is_looked_at_again(data: Path) -> None:
     seen = []
 
     def question(_: object) -> int:

@@ -1,4 +1,4 @@
-"""Which commands create a data folder: a walk over every command that takes ``--data``."""
+"""Commands that create a data folder: a walk over every command with ``--data``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service's commands, beside a running service and on the files that one left."""
+"""The service's commands, next to a running service and on the files that one left."""
 
 from __future__ import annotations
 

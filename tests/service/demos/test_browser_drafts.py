@@ -69,7 +69,7 @@ def test_undo_keyboard_and_a_fresh_start(visit: Visit) -> None:
     draft_by(page, 1)
     page.locator("#strip li.same").wait_for()
     assert page.locator("#sent-title").text_content() == "Sent as it was"
-    page.get_by_role("button", name="Start anew").click()
+    page.get_by_role("button", name="Start over").click()
     page.locator("#model", has_text="demo-drafts-2").wait_for()
     assert page.locator("#strip li").count() == 0
     visit.leave()

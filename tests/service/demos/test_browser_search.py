@@ -129,7 +129,7 @@ def test_simulated_users_and_a_fresh_start(visit: Visit) -> None:
     page.get_by_label("hidden taste").check()
     assert page.locator(".taste:visible").count() == 14
     _picture(page)
-    page.get_by_role("button", name="Start anew").click()
+    page.get_by_role("button", name="Start over").click()
     page.locator("#model", has_text="demo-search-2").wait_for()
     ranked_by(page, 0)
     assert results(page) == before

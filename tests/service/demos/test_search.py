@@ -312,7 +312,7 @@ def test_users_who_only_look_at_the_top(call: Caller) -> None:
     new, old = np.mean(ends, axis=0)
     assert new > old + 0.05
     assert call.post("/demo/search/compare", {"run": 5}).json() == reply
-    assert call.get("/v1/models").json()["models"] == []  # played aside
+    assert call.get("/v1/models").json()["models"] == []  # played in the background
     assert call.post("/demo/search/compare", {"run": 10}).status_code == 422
 
 

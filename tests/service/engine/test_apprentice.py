@@ -86,6 +86,40 @@ def test_what_was_chosen_is_answered_taught_and_replayed(name: str) -> None:
     assert world.states(world.open()) == world.states()
 
 
+LEARNERS = {
+    "records": CHAMPIONS["records"],
+    "bits": {"loop": "label", "learner": "Banditron", "labels": ["x", "y", "z"], "params": {"dim": 2}},
+    "true labels": CHAMPIONS["named"],
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_nothing_is_drawn_and_what_came_of_it_is_learned(name: str) -> None:
+    body = LEARNERS[name]
+    world = World(body, CommittedTables())
+    for i in range(12):
+        chosen = "abcd"[i % 4] if name == "records" else "xy"[i % 2]
+        reply = world.engine.decide("champion", request(ask(body, world.rng) | {"chosen": chosen}))
+        assert reply["propensity"] is None
+        assert not reply.get("propensities")
+        assert reply["explored"] is False
+        feedback = {"records": {"reward": i % 2}, "bits": {"correct": i % 3 == 0}, "true labels": {"label": "x"}}[name]
+        assert world.engine.feedback(reply["decision"], feedback_body(**feedback)).status == "learnt"
+    assert world.engine.story(reply["decision"]).shown["propensity"] is None
+    assert world.states(world.open()) == world.states()
+
+
+def test_what_is_excluded_cannot_be_chosen() -> None:
+    for loop in ("rank", "choose"):
+        engine = Engine(MemoryStore())
+        engine.create("m", model({"loop": loop}))
+        asked = {"candidates": [{"id": "a"}, {"id": "b"}], "exclude": ["b"]}
+        with pytest.raises(SmidgenError) as caught:
+            engine.decide("m", request(asked | {"chosen": "b"}))
+        assert caught.value.status == 422
+        assert engine.decide("m", request(asked | {"chosen": "a"}))["propensity"] is None
+
+
 def test_a_ranking_may_be_chosen() -> None:
     body = CHAMPIONS["rank"]
     world = World(body, CommittedTables())

@@ -91,7 +91,7 @@ def test_feedback_in_a_pause_is_learnt_and_heeded_by_what_comes_after(tmp_path: 
     sound(tmp_path, engine)
 
 
-def test_another_decision_in_a_pause_lets_it_begin_anew(tmp_path: Path) -> None:
+def test_another_decision_in_a_pause_lets_it_begin_again(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["rank", "label"])
     between: list[Any] = []
 
@@ -243,11 +243,11 @@ def _same(one: bytes, other: bytes) -> None:
 
 
 def test_others_are_answered_while_a_large_batch_is_worked_on(tmp_path: Path) -> None:
-    with Caller(tmp_path) as call, ThreadPoolExecutor(1) as aside:
+    with Caller(tmp_path) as call, ThreadPoolExecutor(1) as pool:
         for name in ("rank", "label"):
             assert call.put(f"/v1/models/{name}", MODELS[name]).status_code == 201
         body = {"decisions": [{"features": [0.1, 0.2, float(i)]} for i in range(1000)]}
-        large = aside.submit(call.post, "/v1/models/label/decisions:batch", body)
+        large = pool.submit(call.post, "/v1/models/label/decisions:batch", body)
         answered = 0
         while not large.done():
             one = call.post("/v1/models/rank/decisions", decision_body("rank", random.Random(answered)))

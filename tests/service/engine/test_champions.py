@@ -1,4 +1,4 @@
-"""Trust before traffic: shadows and challengers decide beside a champion, and all of them are taught alike."""
+"""Trust before traffic: shadows and challengers decide next to a champion, and all of them are taught alike."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def answer(body: dict[str, Any], reply: dict[str, Any], rng: random.Random) -> d
 
 
 class World:
-    """A champion and those beside it."""
+    """A champion and those next to it."""
 
     def __init__(
         self, body: dict[str, Any], shelf: CommittedTables | Path, seed: int = 0, **beside: dict[str, Any]
@@ -382,7 +382,7 @@ def test_what_lies_beside_can_be_read_and_not_answered() -> None:
     assert (story.model, story.feedback, story.learnt_version, story.why_not) == ("shadow", None, 1, None)
     open_ = world.engine.decide("champion", request(ask(ROWS, world.rng)))
     (other,) = world.engine.store.follower_decisions(open_["decision"])
-    assert f"beside decision {open_['decision']}" in (world.engine.story(other.id).why_not or "")
+    assert f"next to decision {open_['decision']}" in (world.engine.story(other.id).why_not or "")
     for act in (
         world.engine.mark_shown,
         world.engine.retract,

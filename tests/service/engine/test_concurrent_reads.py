@@ -1,4 +1,4 @@
-"""Readers beside writers: every answer is that of some prefix of the log, and no reader ever goes back."""
+"""Readers next to writers: every answer is that of some prefix of the log, and no reader ever goes back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from smidgen.service.schemas import ModelBody
 
 
 class Reader:
-    """Asks and asks, and keeps what it was told."""
+    """A reader that asks again and again, and keeps the replies."""
 
     def __init__(self, url: str, seed: int, writers: list[Writer]) -> None:
         self._line = Line(url)
@@ -61,7 +61,7 @@ class Reader:
         self.logs[name].append((after, lines))
 
     def _story(self) -> None:
-        """Of a decision that was told to its writer: it is there; and if its feedback was told, that is there too."""
+        """A decision that was acknowledged to its writer is there, and so is feedback that was acknowledged."""
         writer = self._rng.choice(self._writers)
         made = list(writer.made.items())[-20:]
         if made:
@@ -106,7 +106,7 @@ class Prefixes:
 
 
 def observed(nursery: Nursery, folder: Path, seconds: float) -> tuple[list[Reader], dict[str, Prefixes]]:
-    """Writers and readers for a while; what the readers were told, and the log in the end."""
+    """Writers and readers for a while; the replies to the readers, and the log in the end."""
     data = folder / "data"
     engine_with(data, list(NAMES)).store.close()
     victim = nursery.start(data, **OPTIONS)

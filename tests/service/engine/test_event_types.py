@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.engine.test_live_settings import amend
 from service.engine.test_rollback import still
 from service.engine.test_teach import examples
@@ -38,39 +38,39 @@ def whole_life(folder: Path, clock: Clock, people: tuple[str, ...] = PEOPLE) -> 
     engine.create("first", model(BODY))
     for key in people:
         made = engine.decide("first", request({"key": key, "candidates": [{"id": "a"}, {"id": "b"}]}))["decision"]
-        engine.feedback(made, told(reward=0.7))
+        engine.feedback(made, feedback_body(reward=0.7))
     lines = b"\n".join(engine.events.all_lines(engine.models["first"])) + b"\n"
     engine.import_model("songs", from_log(lines), "a log")
     engine.create("left", model(BODY))
     for key in people:
         clock.now += 1
-        engine.feedback(ask(engine, key), told(reward=0.9))
+        engine.feedback(ask(engine, key), feedback_body(reward=0.9))
         engine.mark_shown(ask(engine, key, activate=False))
         lesson = {"candidates": [{"id": "a"}, {"id": "b"}], "answer": {"choice": "b", "reward": 1.0}}
         engine.teach("songs", examples({"key": key, "examples": [lesson]}))
         clock.now += 100
         engine.sweep_all()
         wrong = ask(engine, key)
-        engine.feedback(wrong, told(reward=0.1))
+        engine.feedback(wrong, feedback_body(reward=0.1))
         engine.retract(wrong)
     ask(engine, "cy")
     engine.forget("songs", "cy")
     amend(engine, "songs", holdout={"share": 1.0, "salt": "s"})
     for key in people:
-        engine.feedback(ask(engine, key), told(reward=0.2))
+        engine.feedback(ask(engine, key), feedback_body(reward=0.2))
     amend(engine, "songs", holdout=None, rewards="sum")
     for key in people:
         made = ask(engine, key)
-        engine.feedback(made, told(reward=0.9, id="a"))
+        engine.feedback(made, feedback_body(reward=0.9, id="a"))
         engine.retract(made)
-        engine.feedback(made, told(reward=0.2, id="b", costs={"usd": 0.1}))
-        engine.feedback(made, told(reward=0.3, final=True))
-        engine.feedback(ask(engine, key), told(reward=0.6))
+        engine.feedback(made, feedback_body(reward=0.2, id="b", costs={"usd": 0.1}))
+        engine.feedback(made, feedback_body(reward=0.3, final=True))
+        engine.feedback(ask(engine, key), feedback_body(reward=0.6))
     clock.now += 100
     engine.sweep_all()
     amend(engine, "songs", rewards="first", explore=0.2)
     version = engine.models["songs"].version
-    engine.feedback(ask(engine, people[-1]), told(reward=0.3))
+    engine.feedback(ask(engine, people[-1]), feedback_body(reward=0.3))
     engine.roll_back("songs", version)
     engine.archive("songs")
     engine.rename("songs", "tunes")
@@ -155,7 +155,7 @@ def test_every_kind_can_be_folded(tmp_path: Path, clock: Clock) -> None:
     engine.learners.clear()
     assert learners(engine) == expected
     made = ask(engine, "ann")
-    assert engine.feedback(made, told(reward=0.5)).status == "learnt"
+    assert engine.feedback(made, feedback_body(reward=0.5)).status == "learnt"
     engine.roll_back("songs", engine.models["songs"].version - 1)
     assert learners(engine) == expected
     engine.close()

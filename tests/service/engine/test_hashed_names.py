@@ -1,4 +1,4 @@
-"""Hashed features read back: names are told once in the log, kept within a limit, and shown with the right sign."""
+"""Hashed features read back: names are recorded once in the log, kept within a limit, and shown with the right sign."""
 
 from __future__ import annotations
 

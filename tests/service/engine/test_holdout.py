@@ -1,4 +1,4 @@
-"""Holdouts: who is in them, what their policies show, and that no learner hears of it."""
+"""Holdouts: who is in them, what their policies show, and that no learner learns from it."""
 
 from __future__ import annotations
 
@@ -98,6 +98,26 @@ def test_no_learner_hears_of_a_holdout(body: dict[str, Any], keyed: bool) -> Non
         expected = two.learners.get(two.models["m"], key).learner.to_bytes()
         assert one.learners.get(one.models["m"], key).learner.to_bytes() == expected
         assert again.learners.get(again.models["m"], key).learner.to_bytes() == expected
+
+
+@pytest.mark.parametrize("body", [CHOOSE, RANK, LABEL], ids=lambda body: body["loop"])
+def test_a_key_that_was_held_out_begins_with_what_the_others_share(body: dict[str, Any]) -> None:
+    """A held-out request before anybody has learned does not say what its key begins with later."""
+    one, shelf, _ = opened(body | {"keyed": True, "shared_start": True, "holdout": {"share": 0.4, "salt": "s"}})
+    two, _, _ = opened(body | {"keyed": True, "shared_start": True})
+    held = next(name for name in (f"u{i}" for i in range(40)) if is_member("s", name, 0.4))
+    others = [name for name in (f"u{i}" for i in range(40)) if not is_member("s", name, 0.4)]
+    assert one.decide("m", ask(body, key=held))["holdout"] is True
+    for i, key in enumerate(others):
+        for engine in (one, two):
+            engine.feedback(engine.decide("m", ask(body, key=key))["decision"], answer(body, i % 2))
+    again = Engine(MemoryStore(shelf))
+    starts = [
+        engine.learners.start_key(engine.models["m"], held, engine.learners.get(engine.models["m"], held))
+        for engine in (one, two, again)
+    ]
+    assert starts[0] is not None
+    assert starts[0] == starts[1] == starts[2]
 
 
 def test_missing_feedback_in_the_holdout_is_counted_and_not_learned() -> None:

@@ -58,7 +58,7 @@ class Shop:
         return self.engines[0]
 
     def restart(self) -> None:
-        """All begin anew, without having written anything aside."""
+        """All begin again, without having stored anything."""
         for engine in self.engines:
             engine.store.close()
         self.engines = [self._open() for _ in self.engines]
@@ -229,7 +229,7 @@ def test_nobody_gets_the_columns_of_names_that_are_forgotten(store: str, kind: s
     shop = Shop(store, tmp_path / "data", kind)
     shop.tell(shop.ask("bob", "A", os="ios"))
     shop.tell(shop.ask("ann", "A", "only ann", os="ios"))
-    waiting = shop.ask("bob", "A", "only ann", os="ios")  # it names what only she had told so far
+    waiting = shop.ask("bob", "A", "only ann", os="ios")  # it has names that only she had sent so far
     shop.engine.forget("shop", "ann")
     names = [shop.ask("bob", "X", "Y", os="ios"), shop.ask("cy", "X", "Z", os="web")]
     for each in names:

@@ -91,12 +91,12 @@ def test_a_promotion_replays_and_is_returned_from(name: str, tmp_path: Path) -> 
 def reopened(world: World) -> Engine:
     """An engine on a copy of the folder, as after a crash."""
     assert isinstance(world.shelf, Path)
-    aside = world.shelf.parent / "copy"
-    shutil.rmtree(aside, ignore_errors=True)
-    shutil.copytree(world.shelf, aside)
-    engine = Engine(aside, clock=world.clock)
+    copied = world.shelf.parent / "copy"
+    shutil.rmtree(copied, ignore_errors=True)
+    shutil.copytree(world.shelf, copied)
+    engine = Engine(copied, clock=world.clock)
     engine.store.close()
-    return Engine(aside, clock=world.clock)
+    return Engine(copied, clock=world.clock)
 
 
 def check(world: World, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_a_failed_promotion_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     assert weights(world, world.open()) == weights(world)
 
 
-def test_a_comparison_begins_anew() -> None:
+def test_a_comparison_begins_again() -> None:
     world = world_of("rows", CommittedTables())
     world.play(50)
     reader = world.engine.store.reader()

@@ -23,6 +23,7 @@ from smidgen.service.engine.replay import LearningEvent
 
 SONGS = {"loop": "choose", "keyed": True, "default_reward": 0.0, "window_s": 50}
 MANY = 2 * SWEPT + 90
+REFUSED, FAILED = InvalidFeedback("it is no reward", "give one"), RuntimeError("a guest's own")
 
 
 class House:
@@ -85,8 +86,18 @@ class House:
         return [(str(each.decision), each.made) for each in events if each.type == "expired"]
 
 
-@pytest.mark.parametrize("error", [InvalidFeedback("it is no reward", "give one"), RuntimeError("a guest's own")])
-@pytest.mark.parametrize("store", ["sqlite", "memory", "workers"])
+@pytest.mark.parametrize(
+    ("store", "error"),
+    [
+        ("sqlite", REFUSED),
+        ("memory", FAILED),
+        ("workers", REFUSED),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in (("sqlite", FAILED), ("memory", REFUSED), ("workers", FAILED))
+        ),
+    ],
+)
 def test_many_that_are_refused_keep_nobody_waiting(
     store: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.bodies import Clock, model, request, told
+from service.bodies import Clock, feedback_body, model, request
 from service.engine.test_live_settings import amend
 from service.memory import CommittedTables, MemoryStore
 from smidgen.errors import SmidgenError
@@ -46,7 +46,7 @@ class House:
         return str(self.engine.decide("m", request(body))["decision"])
 
     def report(self, made: str, /, **body: Any) -> str:
-        return self.engine.feedback(made, told(**body)).status
+        return self.engine.feedback(made, feedback_body(**body)).status
 
     def refusal(self, made: str, /, **body: Any) -> SmidgenError:
         before = (self.engine.models["m"].seq, self.engine.story(made))

@@ -1,4 +1,4 @@
-"""Fresh starts of learners, told by the log: in stories, health and the curve; taken back with what caused them."""
+"""Fresh starts of learners, read from the log: in stories, health and the curve; undone with their causes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 from service.asgi import Caller
 from service.bodies import Clock, feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
+from smidgen.learners.choose.choice_bank import ChoiceBank
+from smidgen.learners.label.label_bank import LabelBank
 from smidgen.learners.pipeline import restarts_of, unwrap
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.restarts import read_restarts
@@ -60,7 +62,7 @@ def test_the_story_says_when_the_learner_started_again_whoever_holds_it() -> Non
     world = World(GATE).play(RIGHT, WRONG)
     (start,) = restarts_of(world.engine.learners.get(world.engine.models["gate"], None).learner)
     assert RIGHT < start.decision < RIGHT + WRONG
-    assert start.reason == "rewards fell"
+    assert start.reason == "rewards changed"
     for engine in (world.engine, world.opened()):
         assert world.starts(engine, 0) == [start.decision]  # each feedback makes one version
         assert world.starts(engine, start.decision - 1) == [start.decision]
@@ -73,10 +75,10 @@ def test_the_story_says_when_the_learner_started_again_whoever_holds_it() -> Non
             "restarts": 1,
             "key": None,
         }
-        assert "rewards fell" in found.message
+        assert "rewards changed" in found.message
     story = world.engine.story(world.ids[None][0])
     assert story.restarts is not None
-    assert story.restarts[0].reason == "rewards fell"
+    assert story.restarts[0].reason == "rewards changed"
     assert story.restarts[0].at > story.made_at
     world.engine.close()  # writes a state: it need not be learnt again
     assert world.starts(world.opened(), 0) == [start.decision]
@@ -126,7 +128,9 @@ def test_fresh_starts_of_an_imported_learner_are_those_of_another_log() -> None:
     world = World(GATE).play(RIGHT, WRONG)
     reading, served = world.engine.store.reader(), world.engine.models["gate"]
     learner = world.engine.learners.get(served, None).learner
-    unwrap(learner)._book._restarts.insert(0, (1, 10**6))  # type: ignore[attr-defined]  # a bank
+    bank = unwrap(learner)
+    assert isinstance(bank, (ChoiceBank, LabelBank))
+    bank._book._restarts.insert(0, (1, 10**6))
     assert [each.version for each in read_restarts(reading, served, None, learner) or ()] == world.starts(
         world.opened(), 0
     )
@@ -141,9 +145,9 @@ def test_over_http_and_in_the_figures_of_the_page(call: Caller, clock: Clock) ->
         call.post(f"/v1/decisions/{made}/feedback", {"correct": t < RIGHT})
         first = first or made
     (start,) = call.get(f"/v1/decisions/{first}").json()["restarts"]
-    assert start["reason"] == "rewards fell"
+    assert start["reason"] == "rewards changed"
     assert call.get("/ui/models/gate/curve.json").json()["restarts"] == [start]
     lines = [line["text"] for line in call.get(f"/ui/decisions/{first}/story.json").json()["lines"]]
-    assert f"The learner started again after version {start['version']}: rewards fell." in lines
+    assert f"The learner started again after version {start['version']}: rewards changed." in lines
     codes = [each["code"] for each in call.get("/v1/models/gate/health").json()["findings"]]
     assert "restarted" in codes

@@ -40,7 +40,7 @@ from smidgen.service.schemas import CopyBody
 
 
 def settled(engine: Engine, name: str) -> dict[str | None, bytes]:
-    """The weights, folded anew from what the store has."""
+    """The weights, folded again from what the store has."""
     engine.learners.clear()
     return weights_of(engine, name)
 

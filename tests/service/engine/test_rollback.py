@@ -1,4 +1,4 @@
-"""Undo by replay: retract and rollback, over every kind of event, live, after a crash, and folded aside."""
+"""Undo by replay: retract and rollback, over every kind of event, live, after a crash, and folded in the background."""
 
 from __future__ import annotations
 
@@ -91,15 +91,15 @@ class World:
             engine.teach(name, examples({"examples": [example(name, rng)]}))
 
 
-@pytest.mark.parametrize("aside", [False, True])
+@pytest.mark.parametrize("in_background", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_rollback_has_the_weights_of_the_version(name: str, aside: bool) -> None:
+def test_a_rollback_has_the_weights_of_the_version(name: str, in_background: bool) -> None:
     world = World(name, 3, CommittedTables())
     world.live(60)
     rng, engine = random.Random(5), world.engine
     for _ in range(3):
         version = rng.randrange(len(world.states))
-        ready = refold(engine.store.reader(), engine.models[name], ("rolled_back", version)) if aside else None
+        ready = refold(engine.store.reader(), engine.models[name], ("rolled_back", version)) if in_background else None
         engine.maintain(every=1)  # a snapshot that will be spoilt
         before = engine.models[name].version
         assert engine.roll_back(name, version, ready).model_version == before + 1
@@ -113,16 +113,16 @@ def test_a_rollback_has_the_weights_of_the_version(name: str, aside: bool) -> No
         engine.roll_back(name, 10**6)
 
 
-@pytest.mark.parametrize("aside", [False, True])
+@pytest.mark.parametrize("in_background", [False, True])
 @pytest.mark.parametrize("name", ["rank", "label", "filter", "keyed", "tune", "rewards"])
-def test_a_retraction_is_a_log_without_the_feedback(name: str, aside: bool) -> None:
+def test_a_retraction_is_a_log_without_the_feedback(name: str, in_background: bool) -> None:
     world = World(name, 4, CommittedTables())
     world.live(60)
     engine = world.engine
     chosen = random.Random(1).choice(world.learnt)
     version = engine.story(chosen).learnt_version
     assert version is not None
-    ready = refold(engine.store.reader(), engine.models[name], ("retracted", version)) if aside else None
+    ready = refold(engine.store.reader(), engine.models[name], ("retracted", version)) if in_background else None
     engine.maintain(every=1)
     told_version = engine.retract(chosen, None, ready).model_version
     assert told_version == engine.models[name].version

@@ -81,7 +81,7 @@ def test_replay_snapshots_keys_and_verify_agree(name: str, tmp_path: Path) -> No
     engine = engine_with(tmp_path, [name], snapshot_every=17)
     wild(engine, name, 120)
     keys = [f"user{i}" for i in range(4)] if MODELS[name].get("keyed") else [None]
-    engine.maintain(every=1)  # states are written aside
+    engine.maintain(every=1)  # states are stored
     wild(engine, name, 3)  # and the log goes on
     before = {key: engine.learners.get(engine.models[name], key).learner.to_bytes() for key in keys}
     engine.store.close()

@@ -1,4 +1,4 @@
-"""Models with several shards: for everybody who asks one model, for whoever counts events several."""
+"""Models with several shards: one model to apps, several logs to those who count events."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ ASKED = {"candidates": [{"id": "a"}, {"id": "b"}]}
 
 
 class Two:
-    """An engine that owns the shards, another one beside it, and three decisions of a model."""
+    """An engine that owns the shards, another one next to it, and three decisions of a model."""
 
     def __init__(self) -> None:
         self.clock, self.exchange = Clock(), Exchange()
@@ -40,10 +40,7 @@ class Two:
         """Number of windows that the engine expires now."""
         if not engine.has_expired():
             return 0
-        engine.begin()
-        count = engine.sweep()
-        engine.commit()
-        return count
+        return engine.run(engine.sweep)
 
     def reported(self) -> list[str]:
         """The decisions whose silence is in the log, in its order."""
@@ -73,7 +70,7 @@ def test_others_leave_it_to_the_owner_and_take_what_it_leaves(two: Two) -> None:
     two.clock.now += 30 - 0.005  # the first two windows are over
     assert two.swept(two.other) == 0
     two.clock.now += PATIENCE_S
-    assert two.swept(two.other) == 2  # whoever owns it: dead, paused or busy
+    assert two.swept(two.other) == 2  # the owner may be dead, paused or busy
     assert two.reported() == two.made[:2]
     assert two.swept(two.owner) == 1
     two.clock.now += 10

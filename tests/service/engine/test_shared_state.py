@@ -57,11 +57,11 @@ class Life:
         self.answered: dict[str, list[str]] = {name: [] for name in MODELS}
 
     def open(self) -> Engine:
-        """The service, begun anew."""
+        """The service, begun again."""
         return Engine(self.folder, clock=self.clock, synchronous="OFF", **self._settings)
 
     def crash(self) -> None:
-        """The service ends without writing anything aside."""
+        """The service ends without storing anything."""
         self.engine.store.close()
         self.engine = self.open()
 
@@ -103,7 +103,7 @@ class Life:
             self.engine.maintain()
 
     def sound(self) -> None:
-        """The log is whole, and leads to all that was written aside."""
+        """The log is whole, and leads to everything that was stored."""
         self.engine.close()
         with Inspection(self.folder) as seen:
             for name in MODELS:
@@ -186,7 +186,7 @@ def test_undoing_is_a_fold_without_what_was_undone(tmp_path: Path, seed: int) ->
     life.sound()
 
 
-def test_after_a_rollback_a_newcomer_begins_anew(tmp_path: Path) -> None:
+def test_after_a_rollback_a_newcomer_begins_again(tmp_path: Path) -> None:
     life = Life(tmp_path / "data", seed=4)
     served = life.engine.model("songs")
     for reward in (1.0, 1.0, 1.0):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.bodies import model, request, told
+from service.bodies import feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen.errors import SmidgenError
 from smidgen.service.engine.engine import Engine
@@ -50,7 +50,7 @@ def play(
         id = reply.get("choice") or reply["pair"][0]
         cost = COSTS[id] * factor
         quality = {"a": 0.6, "b": 0.8, "c": 0.9}[id]
-        engine.feedback(reply["decision"], told(reward=float(draws.random() < quality), costs={"usd": cost}))
+        engine.feedback(reply["decision"], feedback_body(reward=float(draws.random() < quality), costs={"usd": cost}))
         made.append((reply["decision"], cost))
     return made
 
@@ -78,8 +78,8 @@ def test_price_is_the_formula_over_the_log() -> None:
         cost = COSTS[reply["choice"]]
         price, total = min(max(price + 0.02 * (cost / 3 - 1), 0.0), 50.0), total + cost
         if i % 3 == 0:
-            engine.feedback(reply["decision"], told(costs={"usd": cost + 1}))
-            engine.feedback(reply["decision"], told(costs={"usd": 0.5}))
+            engine.feedback(reply["decision"], feedback_body(costs={"usd": cost + 1}))
+            engine.feedback(reply["decision"], feedback_body(costs={"usd": 0.5}))
             for rest in (cost + 1 - cost, 0.5):
                 price, total = min(max(price + 0.02 * (rest / 3), 0.0), 50.0), total + rest
     assert figures(engine)["price"] == price
@@ -109,11 +109,11 @@ def test_undo_leaves_spend_and_price_alone() -> None:
 def test_costs_alone_are_recorded_and_leave_the_decision_open() -> None:
     engine, _, _ = opened()
     reply = engine.decide("m", request({"candidates": PRICED}))
-    one = engine.feedback(reply["decision"], told(costs={"usd": 7.0}))
+    one = engine.feedback(reply["decision"], feedback_body(costs={"usd": 7.0}))
     assert (one.status, one.model_version) == ("recorded", 0)
-    assert engine.feedback(reply["decision"], told(costs={"usd": 7.0})).status == "duplicate"
+    assert engine.feedback(reply["decision"], feedback_body(costs={"usd": 7.0})).status == "duplicate"
     assert figures(engine)["mean"] == 7.0
-    assert engine.feedback(reply["decision"], told(reward=1.0)).status == "learnt"
+    assert engine.feedback(reply["decision"], feedback_body(reward=1.0)).status == "learnt"
 
 
 def test_decisions_ahead_are_paid_when_they_are_shown() -> None:
@@ -122,7 +122,7 @@ def test_decisions_ahead_are_paid_when_they_are_shown() -> None:
     assert figures(engine)["mean"] is None
     engine.mark_shown(one["decision"])
     assert figures(engine)["mean"] == COSTS[one["choice"]]
-    engine.feedback(two["decision"], told(reward=1.0))
+    engine.feedback(two["decision"], feedback_body(reward=1.0))
     both = COSTS[one["choice"]] + COSTS[two["choice"]]
     assert figures(engine)["mean"] == pytest.approx(both / 2)
     assert three["price"] == {"usd": 0.0}
@@ -136,7 +136,7 @@ def test_a_person_who_is_forgotten_has_spent_nothing() -> None:
         for key in ("ann", "bob") if i % 2 else ("bob",):
             for each in (engine, other) if key == "bob" else (engine,):
                 reply = each.decide("m", request({"key": key, "candidates": PRICED, "chosen": "abc"[i % 3]}))
-                each.feedback(reply["decision"], told(costs={"usd": 2.0 + i}))
+                each.feedback(reply["decision"], feedback_body(costs={"usd": 2.0 + i}))
     assert figures(engine) != figures(other)
     engine.forget("m", "ann")
     assert figures(engine) == figures(other)
@@ -153,7 +153,7 @@ def test_champion_pays_for_its_challenger_and_its_holdout() -> None:
         cost = COSTS[reply["choice"]]
         if i % 2:
             cost += 1.5
-            engine.feedback(reply["decision"], told(reward=1.0, costs={"usd": cost}))
+            engine.feedback(reply["decision"], feedback_body(reward=1.0, costs={"usd": cost}))
         total += cost
     assert len(models) == 3
     assert figures(engine)["mean"] == pytest.approx(total / 60)

@@ -38,7 +38,7 @@ MODELS: dict[str, dict[str, Any]] = {**PLAIN, **KEYED, "people": {"loop": "choos
 NAMES = tuple(MODELS)
 KEYS = 5
 WINDOW = 1000.0
-#: What can be told of a decision, by loop: two possible answers, and one that is impossible.
+#: Feedback on a decision, by loop: two possible answers, and one that is impossible.
 TOLD: dict[str, list[dict[str, Any]]] = {
     "rank": [{"clicked": ["b"]}, {"better": ["c", "a"]}, {"clicked": ["nobody"]}],
     "choose": [{"better": "b"}, {"better": "c"}, {"better": "nobody"}],

@@ -42,7 +42,7 @@ def test_the_window_holds_for_decisions_from_memory_and_from_disk(
         engine._open_decisions.clear()
     heard = engine.feedback(reply["decision"], feedback_body(clicked=["y"]))
     assert (heard.status, heard.model_version) == (status, int(status == "learnt"))
-    assert engine.decide("rank", request(ASKED)) == reply, "told anew, it expires when it did"
+    assert engine.decide("rank", request(ASKED)) == reply, "after a repeat, it expires when it did"
     again = engine.feedback(reply["decision"], feedback_body(clicked=["y"]))
     assert again.status == {"learnt": "duplicate", "late": "late"}[status]
     story = engine.story(reply["decision"])
@@ -131,10 +131,10 @@ def test_every_key_draws_for_itself(loop: str, tmp_path: Path) -> None:
 
 
 def test_a_state_of_another_log_is_not_used(tmp_path: Path) -> None:
-    """A snapshot of the same event, but of another past, by its mark: the log is learnt anew instead."""
+    """A snapshot of the same event, but of another past, by its mark: the log is learnt again instead."""
     engine = engine_with(tmp_path, ["tune"])
     play(engine, ["tune"], 20, seed=1)
-    engine.snapshot(engine.models["tune"])
+    engine.snapshots.write(engine.models["tune"])
     known = engine.learners.get(engine.models["tune"], None).learner.to_bytes()
     (taken,) = Snapshots(tmp_path).of(1)
     other = engine.models["tune"].blueprint.learner(None).to_bytes()

@@ -1,4 +1,4 @@
-"""Which events count, when some take back what others did."""
+"""Events that count when some undo others."""
 
 from __future__ import annotations
 

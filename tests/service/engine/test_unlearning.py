@@ -28,7 +28,7 @@ from smidgen.service.engine.inspection import Inspection
 from smidgen.service.engine.lifecycle import from_log, refold_without
 from smidgen.service.log import codec
 from smidgen.service.log.events import Event
-from smidgen.service.schemas import AmendBody, CopyBody
+from smidgen.service.schemas import AmendBody, CopyBody, Holdout
 from smidgen.service.storage import sqlite
 
 SECRET, WORD, VALUE = "anna.k@nowhere.test", "zzprivate", 31_415.926_535
@@ -58,12 +58,12 @@ class World:
         self.ids: set[str] = set()
 
     def open(self) -> Engine:
-        """The service, begun anew."""
+        """The service, begun again."""
         settings: dict[str, Any] = {"snapshot_every": 40, "keyed_in_memory": 3}
         return Engine(self.folder, clock=self.clock, synchronous="OFF", **settings)
 
     def crash(self) -> None:
-        """It ends without writing anything aside."""
+        """It ends without storing anything."""
         self.engine.store.close()
         self.engine = self.open()
 
@@ -167,7 +167,7 @@ class World:
 
 
 def sound(folder: Path) -> None:
-    """All logs are whole, and lead to all that was written aside; a folder is sound."""
+    """All logs are whole, and lead to everything that was stored; a folder is sound."""
     with Inspection(folder) as seen:
         assert [audit_model(seen, served).problems for served in seen.models()] == [[]] * len(seen.models())
     if (folder / "smidgen.db").exists():
@@ -219,7 +219,7 @@ def test_a_log_that_is_followed_with_everybody_comes_out_as_it_is(tmp_path: Path
 
 
 def family(world: World) -> None:
-    """Copies, copies of copies, and models that stand beside others; one is promoted."""
+    """Copies, copies of copies, and models that stand next to others; one is promoted."""
     engine = world.engine
     for name in list(world.names):
         engine.copy(name, CopyBody(to=f"{name}-copy"))
@@ -297,6 +297,44 @@ def test_what_was_brought_as_a_log_keeps_no_name_of_the_person(tmp_path: Path, n
     world.engine.close()
 
 
+def test_a_key_that_has_learnt_nothing_hides_no_name_in_what_was_brought(tmp_path: Path) -> None:
+    world = World(tmp_path / "data", 5, {"songs": MODELS["songs"], "mail": MODELS["mail"]})
+    for _ in range(60):
+        world.step(undo=False)
+    world.engine.decide("songs", request(world.asked("songs", "late")))
+    lines = b"\n".join(world.engine.events.all_lines(world.engine.models["songs"]))
+    world.engine.close()
+    world.folder = tmp_path / "other"
+    other = Engine(world.folder, clock=world.clock, synchronous="OFF")
+    other.import_model("brought", from_log(lines), "a log")
+    other.forget("brought", SECRET)
+    clean(other)
+    other.close()
+    assert world.found() == []
+
+
+def test_others_in_the_holdout_keep_no_name_of_the_person(tmp_path: Path) -> None:
+    world = World(tmp_path / "data", 6, {"songs": MODELS["songs"], "mail": MODELS["mail"]})
+    for _ in range(20):
+        world.ask("songs", SECRET)
+        world.ask("songs", "bob")
+    world.engine.amend("songs", AmendBody(holdout=Holdout(share=1.0, policy="first", salt="s")))
+    for key in ("bob", "cy", SECRET):
+        world.ask("songs", key)
+    world.engine.amend("songs", AmendBody(holdout=None))
+    world.ask("songs", "cy")
+    shard, before = world.engine.models["songs"].shard, world.logs()
+    held = [f"{line}" for line in before[shard] if line["type"] == "held_out"]
+    assert (len(held), WORD in held[1]) == (3, True), "new names of features that say that a number is absent"
+    left = LeftOut(before, SECRET)
+    world.engine.forget("songs", SECRET)
+    equal(world, left, {shard})
+    clean(world.engine)
+    world.engine.close()
+    assert world.found() == []
+    sound(world.folder)
+
+
 def test_copies_of_before_events_said_where_they_are_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = codec.encode
 
@@ -372,7 +410,7 @@ def test_who_is_forgotten_where_a_source_has_a_base(tmp_path: Path) -> None:
     world.engine.close()
 
 
-def test_a_large_file_is_written_anew_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_is_written_again_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "SMALL", 0)
     monkeypatch.setattr(writer, "QUIET_S", 0.2)
     with Caller(tmp_path) as ask:

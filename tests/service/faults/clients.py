@@ -1,4 +1,4 @@
-"""Clients that go on when they are refused: a disk that fails is told with 503, and the same request is sent again."""
+"""Clients that go on when they are refused: a failing disk leads to 503, and the same request is sent again."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ REFUSALS = (500, 503)
 
 
 class Stubborn(Writer):
-    """A writer that is told 503 or 500 now and then, and whose feedback may be late.
+    """A writer that receives 503 or 500 now and then, and whose feedback may be late.
 
     Attributes
     ----------
     refused
-        How often it was told so, by status.
+        Number of such replies, by status.
     """
 
     def __init__(self, number: int, seed: int) -> None:

@@ -23,6 +23,7 @@ from service.multi_worker import Fleet, Line
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import LEASE_S
 from smidgen.service.engine.inspection import Inspection
+from smidgen.service.http.routing import SILENT_S
 from smidgen.service.storage.address import parse_address
 from smidgen.service.storage.postgres_address import Address
 
@@ -170,9 +171,9 @@ class Mayhem:
 
     def __enter__(self) -> Self:
         self.wire.__enter__()
-        aside = self.store.replace(str(self.cluster.folder), str(self.wire.folder))
+        address = self.store.replace(str(self.cluster.folder), str(self.wire.folder))
         self.here = Fleet(self.store, self._count, *self._options).__enter__()
-        self.there = Fleet(aside, self._count, *self._options).__enter__()
+        self.there = Fleet(address, self._count, *self._options).__enter__()
         line = self.here.line()
         for name, body in BODIES.items():
             assert line("PUT", f"/v1/models/{name}", body).status in (200, 201)
@@ -203,11 +204,8 @@ class Mayhem:
 
     def kill_owner(self) -> None:
         """Kill -9 of the worker that owns a shard; another one owns it soon."""
-        owners = [int(owner.rsplit("/", 1)[1]) for owner, _ in self._leases()]
-        mine = [each for each in owners if each in [*self.here.workers(), *self.there.workers()]]
-        if not mine:
+        if (victim := self._owner()) is None:
             return
-        victim = self.rng.choice(mine)
         os.kill(victim, signal.SIGKILL)
         began = time.monotonic()
         while any(owner.endswith(f"/{victim}") for owner, _ in self._leases()) or len(self._leases()) < len(BODIES):
@@ -217,14 +215,28 @@ class Mayhem:
 
     def pause_owner(self) -> None:
         """SIGSTOP of an owner for longer than its lease; it comes back when others own its shards."""
-        owners = [int(owner.rsplit("/", 1)[1]) for owner, _ in self._leases()]
-        mine = [each for each in owners if each in [*self.here.workers(), *self.there.workers()]]
-        if not mine:
-            return
-        victim = self.rng.choice(mine)
-        os.kill(victim, signal.SIGSTOP)
-        time.sleep(LEASE_S + 1.0)
-        os.kill(victim, signal.SIGCONT)
+        self._pause(LEASE_S + 1.0)
+
+    def slow_owner(self) -> None:
+        """SIGSTOP of an owner for a moment, around the time after which others do without it."""
+        self._pause(self.rng.uniform(0.5, 3.0) * SILENT_S)
+
+    def _pause(self, seconds: float) -> None:
+        if (victim := self._owner()) is not None:
+            os.kill(victim, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.kill(victim, signal.SIGCONT)
+
+    def stop_owner(self) -> None:
+        """SIGTERM to an owner: it answers what it has, and gives its shards back."""
+        if (victim := self._owner()) is not None:
+            os.kill(victim, signal.SIGTERM)
+
+    def _owner(self) -> int | None:
+        """Draw a worker that owns a shard."""
+        owners = {int(owner.rsplit("/", 1)[1]) for owner, _ in self._leases()}
+        living = sorted(owners.intersection([*self.here.workers(), *self.there.workers()]))
+        return self.rng.choice(living) if living else None
 
     def stop_database(self) -> None:
         """The server stops as if its machine had lost its power, and comes back."""
@@ -261,6 +273,8 @@ class Mayhem:
         "kill_worker",
         "kill_owner",
         "pause_owner",
+        "slow_owner",
+        "stop_owner",
         "stop_database",
         "end_connections",
         "tear",

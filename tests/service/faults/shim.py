@@ -1,4 +1,4 @@
-"""A disk that can be told to misbehave: built from shim.c, loaded into services, steered by a shared page of memory."""
+"""A disk that misbehaves on request: built from shim.c, loaded into services, steered by a shared page of memory."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Action(IntEnum):
     NOTHING = 0
     FAIL = 1
     TEAR = 2  # part of it is written, then it fails
-    SHORT = 3  # part of it is written, and the caller is told how much: allowed, and rare
-    DROP = 4  # nothing is done, and the caller is told that it was
+    SHORT = 3  # part of it is written, and the caller receives the number of bytes: allowed, and rare
+    DROP = 4  # nothing is done, and the call reports success
     KILL = 5
     TEAR_AND_KILL = 6
 
@@ -78,7 +78,7 @@ class Control:
     Parameters
     ----------
     path
-        The file that is shared; made anew.
+        The file that is shared; made again.
     """
 
     def __init__(self, path: Path) -> None:

@@ -13,16 +13,27 @@ from pathlib import Path
 import pytest
 
 from cluster import Cluster, missing
-from service.faults import worse_workers
-from service.faults.mayhem import LEASE_S, Mayhem
+from service.faults import breaking_lines, worse_workers
+from service.faults.mayhem import LABEL, LEASE_S, PATIENCE, Mayhem
 from service.multi_worker import Fleet
 from smidgen.service.storage.postgres import PostgresStore
 from smidgen.testing import check_store
 
 #: What happens in the normal tests; the nightly ones draw from the same.
 SOME = Counter(
-    end_connections=3, tear=2, kill_worker=2, kill_owner=1, stop_database=1, cut=1, pause_owner=1, kill_machine=1
+    end_connections=3,
+    tear=2,
+    kill_worker=2,
+    kill_owner=3,
+    stop_owner=3,
+    slow_owner=4,
+    stop_database=1,
+    cut=1,
+    pause_owner=1,
+    kill_machine=1,
 )
+#: How many lines between workers break in the normal tests, at least.
+BROKEN = 20
 
 
 @pytest.fixture
@@ -53,7 +64,32 @@ def test_some_of_everything(own: Cluster) -> None:
     play = played(own, 1, list(SOME.elements()))
     assert play.faults == SOME
     assert set(play.faults) == set(Mayhem.FAULTS)
-    assert play.longest_ownerless < 10 * LEASE_S  # how soon it is on an idle machine is told in the guide
+    assert play.longest_ownerless < 10 * LEASE_S  # the guide has the time on an idle machine
+
+
+def test_lines_that_break_before_and_after_a_request_is_read(
+    own: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store, broken, ids = own.fresh(), tmp_path / "broken", set[str]()
+    broken.write_bytes(b"")
+    monkeypatch.setenv("PYTHONPATH", _with_tests())
+    monkeypatch.setenv(breaking_lines.VARIABLE, str(broken))
+    with Fleet(store, 2, "--import", "service.faults.breaking_lines") as fleet:
+        lines = fleet.lines()
+        assert lines[0]("PUT", "/v1/models/one", LABEL).status == 201
+        deadline = time.monotonic() + PATIENCE
+        while len(broken.read_bytes()) < BROKEN:
+            assert time.monotonic() < deadline
+            for line in lines:  # one of them owns the shard, and the other passes its requests on
+                body = {"features": [1.0, 0.5], "id": f"request {len(ids)}"}
+                made = line("POST", "/v1/models/one/decisions", body)
+                assert made.status == 201, made.body
+                ids.add(made.body["decision"])
+                heard = line("POST", f"/v1/decisions/{made.body['decision']}/feedback", {"correct": True})
+                assert heard.status == 200, heard.body
+        shown = lines[0]("GET", "/v1/models/one").body
+    assert set(broken.read_bytes()) == set(b"ab")
+    assert (shown["decisions"], shown["model_version"]) == (len(ids), len(ids))
 
 
 @pytest.mark.long
@@ -115,7 +151,7 @@ def test_an_owner_without_a_fence_is_found(own: Cluster, monkeypatch: pytest.Mon
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("fsync", ["on", "off"])
 def test_the_log_of_the_database_is_synced_before_the_answer(own: Cluster, fsync: str, tmp_path: Path) -> None:
-    """Seen in the system calls of the server: a sync for every answer, and none if the server is told not to."""
+    """Seen in the system calls of the server: a sync for every answer, and none if the server is configured without."""
     settings = own.folder / "data" / "postgresql.auto.conf"
     settings.write_text(settings.read_text().replace("fsync = on", f"fsync = {fsync}"))
     own.restart()

@@ -136,7 +136,7 @@ def test_a_commit_is_answered_after_its_sync_and_the_head_never_runs_ahead(nurse
 
 
 def test_a_folder_made_by_somebody_who_was_killed_has_a_name_that_lasts(nursery: Nursery, tmp_path: Path) -> None:
-    """The data folder is there, but whoever made it did not come to sync its name."""
+    """The data folder is there, but its name was not synced."""
     played = Played(nursery, tmp_path)
     played.model.take([Change(Kind.MKDIR, str(played.root / "data"))])
     (played.root / "data").mkdir()
@@ -155,7 +155,7 @@ def test_a_folder_made_by_somebody_who_was_killed_has_a_name_that_lasts(nursery:
 
 
 def test_a_failed_sync_is_not_taken_for_one(nursery: Nursery, tmp_path: Path, tally: Tally) -> None:
-    """After a sync that failed, what it covered is written anew, not only synced again; then the power fails."""
+    """After a sync that failed, what it covered is written again, not only synced again; then the power fails."""
     torment = Torment(nursery, tmp_path, 5, tally)
     torment.kill()
     model, journal = Model(torment.root), tmp_path / "the journal"

@@ -199,10 +199,10 @@ class Torment:
         self.control.peace()
         self.control.set(unsynced=0)
         model.take(read(journal))
-        aside = self._folder / "aside"
+        copy = self._folder / "aside"
         for number in range(folders):
-            model.lose_power(number if number < 2 else self.rng.randrange(2, 1 << 30), aside)
-            (self._check_lie if lie else self._check)(what, aside / "data")
+            model.lose_power(number if number < 2 else self.rng.randrange(2, 1 << 30), copy)
+            (self._check_lie if lie else self._check)(what, copy / "data")
         if lie:
             shutil.rmtree(self.root)  # nothing that is left is owed to anybody
             self.root.mkdir()
@@ -339,7 +339,7 @@ def _wait(until: Callable[[], bool], seconds: float) -> None:
 
 
 def _tells(folder: Path) -> bool:
-    """Whether a check finds something: of the files and tables, and of the logs."""
+    """True if a check finds something: of the files and tables, and of the logs."""
     if not fsck(folder).sound:
         return True
     with Inspection(folder) as seen:

@@ -178,7 +178,7 @@ def test_the_list_shows_all_models_with_their_small_curves(call: Caller) -> None
         line = [point["value"] for point in figures(call, model["name"])["points"]]
         assert model["sparkline"] == line
         at_a_glance = call.get(f"/v1/models/{model['name']}").json()
-        # told of one model only
+        # reported for one model only
         for closer in ("open", "pending", "best", "perturbation", "examination", "unexamined"):
             assert model[closer] is None
             del at_a_glance[closer]

@@ -1,4 +1,4 @@
-"""The list of models: sorted, filtered, page by page; and what the form for a new one is told."""
+"""The list of models: sorted, filtered, page by page; and the data of the form for a new one."""
 
 from __future__ import annotations
 

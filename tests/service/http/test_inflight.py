@@ -12,7 +12,7 @@ from smidgen.service.http.middleware import InFlight, InFlightBytes
 
 
 class App:
-    """Reads the whole body, then waits until it is told to answer."""
+    """Reads the whole body, then waits for the signal to answer."""
 
     def __init__(self) -> None:
         self.answer = asyncio.Event()

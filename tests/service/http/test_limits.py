@@ -136,7 +136,7 @@ def read(content: bytes, kind: Any) -> Any:
 
 
 def test_a_long_string_is_searched_for_keys_in_one_pass() -> None:
-    """Beside it the time of reading, which is linear."""
+    """Compared with the time of reading, which is linear."""
     import msgspec
 
     content = b'{"id":"a:b","features":{"shape":[1,1],"f32":"' + b"A" * (8_000_000) + b'"}}'

@@ -13,6 +13,7 @@ import pytest
 from service.asgi import Caller
 from service.bodies import MODELS, decision_body
 from smidgen.service.http import resources
+from smidgen.service.storage.address import Database
 from smidgen.service.storage.sqlite_schema import storage_error
 
 
@@ -86,3 +87,28 @@ def test_a_writer_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(store, "commit", lambda: (time.sleep(1.0), commit()))
         call.app.state.service.writer.healthy = False
         assert readiness(call) == (503, "storage_failed")
+
+
+def test_probes_of_an_idle_service_on_postgresql_do_not_write(postgres: str) -> None:
+    with Caller(Database(postgres)) as call:
+        writer = call.app.state.service.writer
+        call.put("/v1/models/rank", MODELS["rank"])
+        commits = writer.commits
+        writer.last_commit_at -= 30.0
+        for _ in range(5):
+            assert call.get("/readyz").status_code == 200
+        assert writer.commits == commits
+        writer.last_commit_at -= 40.0
+        assert call.get("/readyz").status_code == 200
+        assert writer.commits == commits + 1
+
+
+def test_a_worker_does_not_tell_strangers_its_number(postgres: str) -> None:
+    with Caller(Database(postgres)) as call:
+        assert call.get("/readyz").json() == {"status": "ready", "worker": 0, "models": 0}
+        made = call.post("/v1/tokens", {"scopes": ["admin"]}).json()
+        until = time.monotonic() + 30.0
+        while call.get("/readyz").json() != {"status": "ready"}:  # the worker has seen the token
+            assert time.monotonic() < until
+        header = {"authorization": f"Bearer {made['token']}"}
+        assert call.get("/readyz", headers=header).json() == {"status": "ready", "worker": 0, "models": 0}

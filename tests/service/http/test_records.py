@@ -14,7 +14,8 @@ from service.asgi import Caller
 from service.bodies import feedback_body, model, request
 from smidgen import Candidates
 from smidgen.learners import Learner
-from smidgen.learners.pipeline import RecordAdapter, as_context, unwrap
+from smidgen.learners.pipeline import unwrap
+from smidgen.learners.record_adapter import RecordAdapter, as_context
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
@@ -273,7 +274,7 @@ def test_rows_of_numbers_tell_contributions_too(call: Caller) -> None:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_contributions_add_up_where_features_are_scaled_within_a_query(named: bool, call: Caller) -> None:
-    """The default for clicks brings each feature to [0, 1] over the candidates; what is told is what it read."""
+    """The default for clicks scales each feature to [0, 1] over the candidates; reported values are those it read."""
     call.put("/v1/models/scaled", {"loop": "rank", **({"features": ["price", "age"]} if named else {})})
     for n in range(12):
         rows = [{"price": 100.0 * i + n, "age": 50.0 - i * n} for i in range(4)]

@@ -81,16 +81,28 @@ SAMPLES: dict[str, Sample] = {
     "GET /v1/models/{name}/compare": Sample(404),
     "GET /v1/models/{name}/log": Sample(200),
     "GET /v1/decisions/{id}": Sample(200),
-    "GET /personalizer/v1.0/status": Sample(200),
     "PUT /v1/models/{name}": Sample(200, FLAG),
     "PATCH /v1/models/{name}": Sample(200, {"window_s": 300.0}),
     "POST /v1/models/{name}/decisions": Sample(201, {}),
     "POST /v1/models/{name}/decisions:batch": Sample(201, {"decisions": [{}, {}]}),
     "POST /ofrep/v1/evaluate/flags": Sample(200, {}),
     "POST /ofrep/v1/evaluate/flags/{name}": Sample(200, {}),
-    "POST /personalizer/v1.0/rank": Sample(201, {"actions": ACTIONS, "eventId": "e"}),
-    "POST /personalizer/v1.0/events/{event}/activate": Sample(404),
-    "POST /personalizer/v1.0/events/{event}/reward": Sample(404, {"value": 1.0}),
+    **{
+        f"{call.replace(' ', ' /personalizer' + root, 1)}": sample
+        for root in ("/v1.0", "", "/{version}")
+        for call, sample in {
+            "POST /rank": Sample(201, {"actions": ACTIONS, "eventId": "e"}),
+            "POST /events/{event}/activate": Sample(404),
+            "POST /events/{event}/reward": Sample(404, {"value": 1.0}),
+            "GET /status": Sample(200),
+            "GET /configurations/service": Sample(200),
+            "PUT /configurations/service": Sample(400, {}),
+            "POST /multislot/rank": Sample(201, {"actions": ACTIONS, "slots": [{"id": "s"}], "eventId": "page"}),
+            "POST /multislot/events/{event}/activate": Sample(404),
+            "POST /multislot/events/{event}/reward": Sample(404, {"reward": [{"slotId": "s", "value": 1.0}]}),
+        }.items()
+        if root != "/v1.0" or "multislot" not in call
+    },
     "POST /v1/decisions/{id}/shown": Sample(200),
     "POST /v1/decisions/{id}/feedback": Sample(200, {"reward": 1.0}),
     "POST /v1/decisions/{id}:retract": Sample(200),
@@ -162,7 +174,7 @@ class World:
         method, _, path = key.partition(" ")
         sample, id = SAMPLES[key], decision or self.decisions.get(name, UNKNOWN_ID)
         path = path.replace("{name}", name).replace("{id}", id).replace("{file}", "style.css")
-        path = path.replace("{event}", "nobody").replace("{key:path}", "ann")
+        path = path.replace("{version}", "v1.1-preview.2").replace("{event}", "nobody").replace("{key:path}", "ann")
         if sample.body is None:
             media = {"content-type": "application/x-ndjson"} if path.endswith(":import") else {}
             return self.call(method, path, headers={**headers, **media}, **({"content": b"{}"} if media else {}))

@@ -1,4 +1,4 @@
-"""Tokens where several workers share a store: one that exists is asked for, whoever made it, and however lately."""
+"""Tokens where several workers share a store: a token is required as soon as any worker has created one."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_many_reactions_at_once(worker: Caller, postgres: str) -> None:
 
 
 def test_a_token_of_another_model_that_is_shown_before_it_is_known(worker: Caller, postgres: str) -> None:
-    """Without any token all was allowed; the first one allows less, and the worker hears of it in the midst."""
+    """Without any token all was allowed; the first one allows less, and the worker learns of it meanwhile."""
     id = worker.post(DECIDE, ASKED).json()["decision"]
     _, other = token_of(postgres, "decide", "feedback", model="other")
     assert worker.post(DECIDE, ASKED, headers=other).status_code == 403

@@ -11,7 +11,7 @@ import pytest
 
 from service.asgi import Caller
 from smidgen.service.admin.verify import audit_model
-from smidgen.service.engine.inspection import open_read_only
+from smidgen.service.engine.inspection import Inspection
 
 
 def vector(rng: random.Random, n: int = 48) -> list[float]:
@@ -27,10 +27,10 @@ def play(call: Caller, name: str, rounds: int, **more: Any) -> list[str]:
     rng, made = random.Random(3), []
     for _ in range(rounds):
         numbers = vector(rng)
-        told = ask(call, name, numbers, **more).json()
-        reward = float((numbers[0] > 0) == (told["choice"] == "a"))
-        assert call("POST", f"/v1/decisions/{told['decision']}/feedback", json={"reward": reward}).status_code == 200
-        made.append(told["decision"])
+        reply = ask(call, name, numbers, **more).json()
+        reward = float((numbers[0] > 0) == (reply["choice"] == "a"))
+        assert call("POST", f"/v1/decisions/{reply['decision']}/feedback", json={"reward": reward}).status_code == 200
+        made.append(reply["decision"])
     return made
 
 
@@ -54,6 +54,33 @@ def test_the_first_decision_fixes_the_length_across_a_restart(tmp_path: Path, ke
         story = call("GET", f"/v1/decisions/{made.json()['decision']}").json()
         assert story["asked"]["context"]["emb"] == {"f32": "AABAQAAAAEAAAIA/"}
         assert call("POST", f"/v1/decisions/{made.json()['decision']}/feedback", json={"reward": 1}).status_code == 200
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_the_earliest_decision_of_the_log_fixes_the_length_whoever_answers_first(tmp_path: Path, keyed: bool) -> None:
+    more = {"key": "ann"} if keyed else {}
+    with Caller(tmp_path) as call:
+        call("PUT", "/v1/models/m", json={"loop": "choose", "keyed": keyed})
+        first = ask(call, "m", [1, 2, 3], **more).json()["decision"]
+        assert ask(call, "m", [1, 2], **more).status_code == 422
+        later = ask(call, "m", [4, 5, 6], **more).json()["decision"]
+        assert call.post(f"/v1/decisions/{later}/feedback", {"reward": 1}).json()["status"] == "learnt"
+    with Caller(tmp_path) as call:
+        assert ask(call, "m", [1, 2], **more).status_code == 422
+        assert call.post(f"/v1/decisions/{first}/feedback", {"reward": 0}).json()["status"] == "learnt"
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_decision_of_the_holdout_fixes_no_length(tmp_path: Path, keyed: bool) -> None:
+    more = {"key": "ann"} if keyed else {"unit": "ann"}
+    with Caller(tmp_path) as call:
+        body = {"loop": "choose", "keyed": keyed, "holdout": {"share": 1.0}}
+        call("PUT", "/v1/models/m", json=body)
+        assert ask(call, "m", [1, 2, 3], **more).json()["holdout"] is True
+        assert ask(call, "m", [1, 2], **more).json()["holdout"] is True
+        assert call("PATCH", "/v1/models/m", json={"holdout": None}).status_code == 200
+        assert ask(call, "m", [1, 2, 3, 4], **more).status_code == 201
+        assert ask(call, "m", [1, 2, 3], **more).status_code == 422
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -81,7 +108,7 @@ def test_weights_stories_and_the_log(tmp_path: Path, keyed: bool) -> None:
         play(call, "m", 5, **more)
         page = call("GET", "/v1/models/m/health").json()
         assert page["findings"] is not None
-    with open_read_only(tmp_path, running=False) as seen:
+    with Inspection(tmp_path) as seen:
         assert audit_model(seen, seen.model("m")).problems == []
 
 

@@ -1,4 +1,4 @@
-"""Several workers over one PostgreSQL: whoever is asked answers as the one would, and nobody's end loses anything."""
+"""Several workers over one PostgreSQL: each answers as a single one would, and the end of one loses nothing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def sound(store: str, load: Load | None = None) -> None:
                 assert row is not None
                 assert row.version == version
                 assert versions.setdefault((row.shard, version), id) == id
-            assert all(seen.reading.decision(id) is not None for id in load.decided)
+            rows = {id: seen.reading.decision(id) for id in load.decided}
+            assert None not in rows.values()
+            assert all((row := rows[id]) is not None and row.version is not None for id in load.repeated)
 
 
 def made(line: Line, name: str, **more: Any) -> str:
@@ -252,7 +254,7 @@ def test_retention_of_both_at_once(fleet: Fleet, lines: list[Line]) -> None:
 
 
 def test_curves_and_what_if_over_a_log_that_all_write(fleet: Fleet, lines: list[Line], tmp_path: Path) -> None:
-    """Figures are the same whoever is asked, while both learn and after one has taken something back."""
+    """All workers report the same figures, while both learn and after one has taken something back."""
     assert lines[0]("PUT", "/v1/models/asked", LABELS).status == 201
     with Load(fleet, ["asked"], 4) as load:
         load.more(20, 30)
@@ -260,7 +262,7 @@ def test_curves_and_what_if_over_a_log_that_all_write(fleet: Fleet, lines: list[
         assert "Confidit" in str(_replayed("asked", "--store", fleet.store))
         load.more(20, 30)
     version = lines[0]("GET", "/v1/models/asked").body["model_version"]
-    assert version == len(load.learnt)
+    assert version == load.acknowledged()
 
     def curves(*asked: Line) -> list[Any]:
         reply = [line("GET", "/ui/models/asked/curve.json").body for line in asked]
@@ -333,7 +335,7 @@ def test_killed_paused_and_without_a_database(cluster: Cluster) -> None:
             assert fleet.line()("GET", "/healthz").status == 200
             ready = fleet.line()("GET", "/readyz")
             assert ready.status == 503
-            assert not [each for each in (answer, ready) if "postgresql" in str(each.body)], "where it is, is not told"
+            assert not [each for each in (answer, ready) if "postgresql" in str(each.body)], "its address is secret"
             cluster.start()
             load.more(20, 15)
         assert set(load.refused) <= {503}

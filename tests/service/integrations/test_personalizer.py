@@ -162,3 +162,180 @@ def test_an_apprentice_answers_with_the_first_action_and_is_taught_it(tmp_path: 
         model = call.get("/v1/models/personalizer").json()
         assert model["agreement"]["of"] == 30
         assert model["agreement"]["value"] > 0.5
+
+
+SLOTS = [
+    {"id": "hero", "baselineAction": "pasta", "features": [{"size": "large"}, {"place": "top"}]},
+    {"id": "side", "baselineAction": "ice", "excludedActions": ["pasta", "unknown"]},
+]
+PAGE = {"actions": ACTIONS, "slots": SLOTS, "contextFeatures": [{"time": "morning"}], "eventId": "page"}
+ROOTS = ["/personalizer", *(f"/personalizer/v1.1-preview.{n}" for n in (1, 2, 3))]
+
+
+def test_its_preview_client_closes_the_loop(tmp_path: Path) -> None:
+    preview = pytest.importorskip("azure.ai.personalizer", reason="its client is not installed")
+    from azure.core.credentials import AzureKeyCredential
+    from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+
+    with Live(tmp_path / "data") as live:
+        client = preview.PersonalizerClient(live.url.rstrip("/"), AzureKeyCredential("any"))
+        reply = client.rank_multi_slot({**PAGE, "deferActivation": True})
+        assert reply["eventId"] == "page"
+        assert [slot["id"] for slot in reply["slots"]] == ["hero", "side"]
+        hero, side = (slot["rewardActionId"] for slot in reply["slots"])
+        assert hero != side
+        assert side != "pasta"
+        client.activate_multi_slot("page")
+        rewards = {"reward": [{"slotId": "hero", "value": 1.0}, {"slotId": "side", "value": -0.5}]}
+        client.reward_multi_slot("page", rewards)
+        client.reward_multi_slot("page", rewards)
+        single = client.rank({"actions": ACTIONS, "eventId": "one"})
+        assert single["rewardActionId"] in ("pasta", "ice", "juice")
+        client.reward("one", {"value": 0.5})
+        client.activate("one")
+        operator = preview.PersonalizerAdministrationClient(live.url.rstrip("/"), AzureKeyCredential("any"))
+        configuration = operator.get_service_configuration()
+        assert configuration["rewardWaitTime"] == "PT600S"
+        changed = operator.update_service_configuration(
+            {**configuration, "rewardWaitTime": "PT1H30M", "explorationPercentage": 0.3, "rewardAggregation": "sum"}
+        )
+        assert (changed["rewardWaitTime"], changed["explorationPercentage"]) == ("PT5400S", 0.3)
+        with pytest.raises(ResourceNotFoundError):
+            client.reward_multi_slot("nobody", rewards)
+        with pytest.raises(HttpResponseError) as refused:
+            client.rank_multi_slot({**PAGE, "slots": []})
+        assert refused.value.status_code == 400
+        assert refused.value.error.code == "BadRequest"
+        client.close()
+        operator.close()
+
+
+class TestMultiSlot:
+    @pytest.mark.parametrize("root", ROOTS)
+    def test_every_version_answers(self, call: Caller, root: str) -> None:
+        reply = call.post(f"{root}/multislot/rank?api-version=2022-09-01-preview", {**PAGE, "somethingNew": 1})
+        assert reply.status_code == 201
+        assert reply.json().keys() == {"slots", "eventId"}
+        assert reply.json() == call.post(f"{root}/multislot/rank", {**PAGE, "somethingNew": 1}).json()
+        assert call.post(f"{root}/multislot/events/page/activate", None).status_code == 204
+        some = {"reward": [{"slotId": "side", "value": 1.0}]}
+        more = {"reward": [{"slotId": "side", "value": -1.0}, {"slotId": "hero", "value": 0.0}]}
+        for body, version in ((some, 0), (some, 0), (more, 1), (more, 1)):
+            assert call.post(f"{root}/multislot/events/page/reward", body).status_code == 204
+            assert call.get("/v1/models/personalizer").json()["model_version"] == version
+        event = call.get("/v1/models/personalizer/log").text.splitlines()[-1]
+        assert '"side":1.0' in event, "of two rewards for a slot the first counts"
+        assert call.post(f"{root}/rank", {"actions": ACTIONS}).status_code == 201
+        assert call.get(f"{root}/status").json()["modelVersion"] == 1
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"slots": []},
+            {"slots": [{"id": "x"}, {"id": "x"}]},
+            {"slots": [{"id": str(i)} for i in range(4)]},
+            {"slots": [{"id": "x", "excludedActions": [each["id"] for each in ACTIONS]}]},
+            {"slots": [{"id": "x", "baselineAction": "nobody"}]},
+            {"slots": [{"id": "x", "baselineAction": "ice", "excludedActions": ["ice"]}]},
+            {"slots": [{"id": "x", "baselineAction": "ice"}, {"id": "y", "baselineAction": "ice"}]},
+            {"actions": [], "slots": SLOTS},
+        ],
+    )
+    def test_bad_requests_are_refused_in_its_shape(self, call: Caller, wrong: Any) -> None:
+        reply = call.post("/personalizer/multislot/rank", {**PAGE, **wrong})
+        assert reply.status_code == 400
+        assert reply.json()["error"].keys() == {"code", "message"}
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"reward": []},
+            {"reward": [{"slotId": "heroo", "value": 1.0}]},
+            {"reward": [{"slotId": "hero", "value": 2.0}, {"slotId": "side", "value": 0.0}]},
+            {"reward": [{"slotId": "hero", "value": 1.0}, {"slotId": "hero", "value": 0.0}]},
+            {"value": 1.0},
+        ],
+    )
+    def test_what_is_no_reward(self, call: Caller, wrong: Any) -> None:
+        call.post("/personalizer/multislot/rank", PAGE)
+        assert call.post("/personalizer/multislot/events/page/reward", wrong).status_code == 400
+
+    def test_an_apprentice_answers_with_the_baselines(self, tmp_path: Path) -> None:
+        with Caller(tmp_path, apprentice=True) as call:
+            reply = call.post("/personalizer/multislot/rank", PAGE).json()
+            assert [slot["rewardActionId"] for slot in reply["slots"]] == ["pasta", "ice"]
+            refused = call.post("/personalizer/multislot/rank", {"actions": ACTIONS, "slots": [{"id": "x"}]})
+            assert (refused.status_code, "baselineAction" in refused.text) == (400, True)
+
+    def test_the_first_rank_makes_the_model_and_nothing_else_does(self, call: Caller, tmp_path: Path) -> None:
+        assert call.get("/personalizer/status").status_code == 200
+        assert call.get("/personalizer/configurations/service").status_code == 404
+        assert call.post("/personalizer/multislot/events/page/reward", {"reward": []}).status_code == 404
+        assert call.get("/v1/models").json()["models"] == []
+        _, mine = Mint(tmp_path).create(["decide", "feedback"], "mine", 0.0)
+        _, admin = Mint(tmp_path).create(["admin"], "mine", 0.0)
+        key = {"Ocp-Apim-Subscription-Key": mine}
+        refused = call.post("/personalizer/multislot/rank", PAGE, headers=key)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (404, "ResourceNotFound")
+        owner = {"Ocp-Apim-Subscription-Key": admin}
+        assert call.post("/personalizer/multislot/rank", PAGE, headers=owner).status_code == 201
+        assert call.post("/personalizer/multislot/rank", {**PAGE, "eventId": "b"}, headers=key).status_code == 201
+
+
+class TestConfiguration:
+    def test_it_is_the_settings_of_the_model(self, call: Caller) -> None:
+        call.post(RANK, {"actions": ACTIONS})
+        path = "/personalizer/v1.0/configurations/service"
+        known = call.get(path).json()
+        assert (known["rewardWaitTime"], known["defaultReward"], known["rewardAggregation"]) == (
+            "PT600S",
+            0.0,
+            "earliest",
+        )
+        assert known["logRetentionDays"] == -1
+        body = {**known, "rewardWaitTime": "P1DT5S", "defaultReward": -0.5, "rewardAggregation": "sum"}
+        changed = call.put(path, {**body, "explorationPercentage": 0.25, "logRetentionDays": 90, "extra": 1})
+        assert changed.status_code == 200
+        assert changed.json() == call.get(path).json()
+        model = call.get("/v1/models/personalizer").json()
+        assert (model["window_s"], model["default_reward"], model["rewards"]) == (86405.0, -0.5, "sum")
+        assert (model["explore"], model["retention_s"]) == (0.25, 90 * 86400.0)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"rewardWaitTime": "ten minutes"},
+            {"rewardWaitTime": "PT0S"},
+            {"rewardAggregation": "mean"},
+            {"explorationPercentage": 20},
+            {"defaultReward": 3.0},
+            {"learningMode": "Apprentice"},
+            {"defaultReward": None},
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, call: Caller, wrong: Any) -> None:
+        call.post(RANK, {"actions": ACTIONS})
+        path = "/personalizer/configurations/service"
+        known = call.get(path).json()
+        refused = call.put(path, {**known, **wrong})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "BadRequest")
+        assert call.get(path).json() == known
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("POST", "/personalizer/v1.0/rnk", 404, "ResourceNotFound"),
+        ("POST", "/personalizer/v9/rank", 404, "ResourceNotFound"),
+        ("POST", "/personalizer/v1.0/multislot/rank", 404, "ResourceNotFound"),
+        ("GET", "/personalizer/v1.0/rank", 400, "BadRequest"),
+        ("POST", "/personalizer/", 404, "ResourceNotFound"),
+    ],
+)
+def test_every_refusal_has_its_shape(call: Caller, method: str, path: str, status: int, code: str) -> None:
+    call.post(RANK, {"actions": ACTIONS})
+    reply = call(method, path, json={"actions": ACTIONS})
+    assert (reply.status_code, reply.json()["error"].keys()) == (status, {"code", "message"})
+    assert reply.json()["error"]["code"] == code
+    large = call.post(RANK, {"actions": ACTIONS, "more": "x" * (9 << 20)})
+    assert (large.status_code, large.json()["error"]["code"]) == (400, "BadRequest")

@@ -1,4 +1,4 @@
-"""Times are told to the millisecond, as the standard library tells them."""
+"""Times are written to the millisecond, like those of the standard library."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_what_they_declare_hangs_together() -> None:
 def test_the_bodies_hold_the_fields_of_all_loops_in_an_order_that_lasts() -> None:
     """The digest of a request that was sent before goes by this order, of the fields that it had."""
     fields = ("id", "key", "activate", "chosen", "unit")
-    fields += ("candidates", "top", "context", "exclude", "features", "drafts")
+    fields += ("candidates", "top", "context", "exclude", "slots", "features", "drafts")
     assert loops.decision.__struct_fields__ == fields
     body = loops.decision(id="x", features=[1.0])
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(body)) == {"id": "x", "features": [1.0]}
@@ -114,6 +114,7 @@ def test_the_bodies_hold_the_fields_of_all_loops_in_an_order_that_lasts() -> Non
         "better",
         "clicked",
         "reward",
+        "rewards",
         "correct",
         "label",
         "relevant",

@@ -1,4 +1,4 @@
-"""Packages of others beside smidgen: a learner by entry point, a structure and a loop by the name of a module."""
+"""Packages of others next to smidgen: a learner by entry point, a structure and a loop by the name of a module."""
 
 from __future__ import annotations
 

@@ -53,13 +53,13 @@ class MemoryCheckpointWriter(MemoryEventWriter):
             tables.carried[shard] = kept
 
         self._do(enter)
-        return self._tell(shard, self._counts_to_change(shard), fresh, fresh.seq - old, at)
+        return self._tell(shard, self.counts_to_change(shard), fresh, fresh.seq - old, at)
 
     def drop_checkpoint_state(self, shard: int, key: str, at: float) -> None:
         """Let a base hold nothing of a key, nor keep any of its decisions."""
         if (base := self.checkpoint(shard)) is None:
             return
-        counts, events = self._counts_to_change(shard), self._tables.events[shard]
+        counts, events = self.counts_to_change(shard), self._tables.events[shard]
         mine = {kept.seq for kept in self.carried_decisions(shard) if events[kept.seq - 1].key == key}
         rows = [row for row in self._tables.decisions.values() if row.shard == shard and row.seq in mine]
         counts.decisions -= len(mine)
@@ -82,7 +82,7 @@ class MemoryCheckpointWriter(MemoryEventWriter):
         found = checkpoint_body(
             base, events, [state.digest for state in self.checkpoint_states(shard)], self.carried_decisions(shard)
         )
-        return self._append(shard, counts, RETAINED, at, found)
+        return self.write_event(shard, counts, RETAINED, at, found)
 
     def purge(self, limit: int) -> bool:
         """Erase some of what lies under a base; False if nothing is left."""

@@ -77,6 +77,6 @@ class MemoryCheckpointReader:
             return row.shard if row is not None and not self._tables.seen(row.shard, row.seq) else None
 
     def lineage(self) -> list[Lineage]:
-        """Which models began with what others had learnt, in the order of their making."""
+        """Models that started with the state of others, in the order of their creation."""
         with self._lock:
             return [self._tables.lineage[place] for place in sorted(self._tables.lineage)]

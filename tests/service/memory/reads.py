@@ -38,7 +38,7 @@ class MemoryReader(MemoryCheckpointReader):
             return [self._tables.models[id] for id in sorted(self._tables.models)]
 
     def counts(self, shard: int) -> Counts | None:
-        """How far a shard is."""
+        """The position of a shard."""
         with self._lock:
             return copy.copy(self._tables.counts.get(shard))
 
@@ -55,7 +55,7 @@ class MemoryReader(MemoryCheckpointReader):
             return next((found for id in ids if id is not None and (found := self.decision(id)) is not None), None)
 
     def follower_decisions(self, decision: str) -> list[DecisionRow]:
-        """The decisions that were made beside this one, by shard."""
+        """The decisions that were made next to this one, by shard."""
         with self._lock:
             rows = [row for row in self._tables.decisions.values() if row.beside == decision]
             found = [row for row in rows if self._tables.seen(row.shard, row.seq)]
@@ -287,6 +287,7 @@ def _pairs(tables: Tables, shard: int, *, after: int, limit: int) -> list[tuple[
             head = (row.seq, row.agreed, *tables.shares[row.id])
             end = (shown.shown, shown.forwarded, shown.agreed, shown.feedback_seq, shown.measure)
             end = (*end, tables.groups[shown.id][0] if shown.id in tables.groups else None)
+            end = (*end, tables.groups[row.id][1] if row.id in tables.groups else None)
             found.append((*head, shown.shard, shown.seq, shown.expires_at, *end))
     return found[:limit]
 
@@ -299,7 +300,7 @@ def _groups(tables: Tables, shard: int, *, limit: int) -> list[tuple[Any, ...]]:
             continue
         unit, share = tables.groups[row.id]
         end = (shown.expires_at, shown.shown, shown.feedback_seq, shown.feedback_hash, shown.measure, shown.version)
-        found.append(GroupRow(row.seq, unit, row.holdout, share or 0.0, *end))
+        found.append(GroupRow(row.seq, unit, row.holdout, share or 0.0, *end, shown.reports))
     return found[:limit]
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from service.memory import CommittedTables, MemoryStore
 from service.memory.tables import Tables
-from smidgen.service.errors import Taken
-from smidgen.service.storage.records import Counts, DecisionRow, LeaseRow, ModelRow, TokenRow
+from smidgen.service.errors import NeedsDatabase, Outdated, Taken
+from smidgen.service.storage.records import Counts, DecisionRow, LeaseRow, ModelRow, NewExpiry, NewFeedback, TokenRow
 from smidgen.service.storage.transitions import copy_counts
 
 
@@ -29,7 +30,7 @@ class Exchange(CommittedTables):
     leases
         By shard.
     waits
-        Whether whoever holds nothing waits for a shard; else he is told that it is taken, so that one thread can play
+        True if a caller that holds nothing waits for a shard; else it is refused, so that one thread can play
         all workers.
     """
 
@@ -53,12 +54,17 @@ class SharedMemoryStore(MemoryStore):
         self.exchange = exchange
         self._seen = -1
         self._listed = False
+        self._owns: Callable[[int], bool] | None = None
+        self._beliefs: dict[int, bool] = {}  # by shard: whether this batch relies on memory
+        self._trusted: dict[int, int] = {}  # by shard: its last event, as this worker knows it
+        self._trusting = self._doubts = self._local = False
+        self._number = -1
         super().__init__(exchange)
 
     def _renew(self) -> None:
-        """See what others have committed."""
+        """See what others have committed; a batch that relies on memory reads as of its beginning."""
         with self.exchange.lock:
-            if self._seen != self.exchange.version:
+            if not self._trusted and self._seen != self.exchange.version:
                 self._seen, self._tables = self.exchange.version, self.exchange.tables.fork()
                 for change in self._changes or ():
                     change(self._tables)
@@ -74,8 +80,48 @@ class SharedMemoryStore(MemoryStore):
     def shared(self) -> bool:
         return True
 
+    def trust(self, owns: Callable[[int], bool]) -> None:
+        self._owns = owns
+
+    def trusts(self, shard: int) -> bool:
+        if not self._trusting or self._owns is None or shard not in self._live:
+            return False
+        if shard not in self._beliefs:
+            self._beliefs[shard] = self.exchange.held.get(shard) is not self and self._owns(shard)
+        return self._beliefs[shard]
+
+    def _knows(self, shard: int) -> bool:
+        return self.trusts(shard)
+
     def acquire(self, *shards: int) -> None:
         self._open()
+        if all(shard in self._trusted or self.trusts(shard) for shard in shards):
+            for shard in shards:
+                self._trusted.setdefault(shard, self._live[shard].seq)
+            return
+        self._lock_trusted()
+        self._lock_shards(*shards)
+
+    def _lock_trusted(self) -> None:
+        """Continue on the lock path."""
+        self._beliefs.clear()
+        if self._local:
+            raise NeedsDatabase("the catalogue has to be locked", "try again")
+        trusted, self._trusted, self._trusting = self._trusted, {}, False
+        if trusted:
+            self._refuse_outdated(trusted)
+            self.exchange.held |= dict.fromkeys(trusted, self)
+
+    def _refuse_outdated(self, trusted: dict[int, int]) -> None:
+        """Raise Outdated if another worker has written, or is writing, to shards, or has changed the catalogue."""
+        exchange = self.exchange
+        busy = any(exchange.held.get(shard) not in (None, self) for shard in trusted)
+        moved = any(exchange.tables.counts[shard].seq != seq for shard, seq in trusted.items())
+        if busy or moved or exchange.number != self._number:
+            self._doubts = True
+            raise Outdated("another worker has written to the same shards", "try again")
+
+    def _lock_shards(self, *shards: int) -> None:
         exchange, new = self.exchange, [shard for shard in sorted(shards) if self.exchange.held.get(shard) is not self]
         with exchange.free:
             waits = exchange.waits and self not in exchange.held.values()
@@ -93,11 +139,14 @@ class SharedMemoryStore(MemoryStore):
             for shard in shards:
                 copy_counts(self._tables.counts[shard], self._live.setdefault(shard, Counts()))
 
-    def catalogue_number(self) -> int:
+    def catalogue_number(self, *, now: bool = False) -> int:
         self._renew()
-        return self.exchange.number
+        self._number = self.exchange.number
+        return self._number
 
     def event_types(self, shard: int, after: int) -> set[str]:
+        if self._trusted:
+            self._lock_trusted()
         return {event.type for event in self._tables.events[shard][after:]}
 
     def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
@@ -124,21 +173,46 @@ class SharedMemoryStore(MemoryStore):
 
     def begin(self) -> None:
         super().begin()
-        self._listed = False
+        self._listed = self._local = False
+        self._trusting, self._doubts = not self._doubts, False
         self._renew()
+
+    def try_begin(self) -> bool:
+        if self._doubts or self._owns is None:
+            return False
+        self.begin()
+        self._local = True
+        return True
 
     def commit(self) -> None:
         with self.exchange.free:
+            if self._trusted:
+                self._refuse_outdated(self._trusted)
             super().commit()
+            self._end()
             self.exchange.version += 1
             self.exchange.number += self._listed
             self._release()
 
     def rollback(self) -> None:
+        self._end()
         super().rollback()
         self._release()
 
+    def _end(self) -> None:
+        self._trusted.clear()
+        self._beliefs.clear()
+        self._trusting = self._local = False
+
+    def close_decision(self, row: NewFeedback | NewExpiry, seq: int, hash: bytes | None, version: int | None) -> None:
+        made = self._tables.decisions.get(row.decision)
+        if made is None or made.feedback_seq is not None:
+            self._doubts = True
+            raise Outdated("another worker has taken feedback on the decision", "try again")
+        super().close_decision(row, seq, hash, version)
+
     def close(self) -> None:
+        self._end()
         self._release()
         super().close()
 
@@ -149,13 +223,14 @@ class SharedMemoryStore(MemoryStore):
                     del table[place]
             self.exchange.free.notify_all()
 
-    def _counts_to_change(self, shard: int) -> Counts:
+    def counts_to_change(self, shard: int) -> Counts:
         self.acquire(shard)
-        return super()._counts_to_change(shard)
+        return super().counts_to_change(shard)
 
     # Rows of models and tokens
 
     def create(self, name: str, body: bytes, resolved: dict[str, Any], at: float) -> ModelRow:
+        self._lock_trusted()
         with self.exchange.free:
             self._renew()
             holder = self.exchange.names.setdefault(name, self)
@@ -174,26 +249,32 @@ class SharedMemoryStore(MemoryStore):
         return row
 
     def archive(self, model: int, at: float) -> None:
+        self._lock_trusted()
         self._listed = True
         super().archive(model, at)
 
     def revive(self, model: int) -> None:
+        self._lock_trusted()
         self._listed = True
         super().revive(model)
 
     def rename(self, model: int, name: str) -> None:
+        self._lock_trusted()
         self._listed = True
         super().rename(model, name)
 
     def amend(self, model: int, resolved: dict[str, Any]) -> None:
+        self._lock_trusted()
         self._listed = True
         super().amend(model, resolved)
 
     def add_token(self, token: TokenRow) -> None:
+        self._lock_trusted()
         self._listed = True
         super().add_token(token)
 
     def revoke_token(self, id: str, at: float) -> bool:
+        self._lock_trusted()
         self._listed = True
         return super().revoke_token(id, at)
 
@@ -218,9 +299,38 @@ class SharedMemoryStore(MemoryStore):
         return super().models()
 
     def decision(self, id: str) -> DecisionRow | None:
+        if self._local:
+            raise NeedsDatabase("a decision has to be read", "try again")
         self._renew()
         return super().decision(id)
 
     def due_decisions(self, now: float, limit: int = 1000) -> list[DecisionRow]:
         self._renew()
         return super().due_decisions(now, limit)
+
+
+def _with_locks(name: str) -> Any:
+    """A query for which a batch that relies on memory locks its shards: learners are recovered from the answer."""
+
+    def query(self: SharedMemoryStore, *arguments: Any, **options: Any) -> Any:
+        if self._trusted:
+            self._lock_trusted()
+        return getattr(super(SharedMemoryStore, self), name)(*arguments, **options)
+
+    return query
+
+
+for _name in (
+    "changes",
+    "checkpoint",
+    "checkpoint_state",
+    "checkpoint_states",
+    "events",
+    "events_of_key",
+    "last_forgetting",
+    "query",
+    "states",
+    "undo_events",
+    "version_at",
+):
+    setattr(SharedMemoryStore, _name, _with_locks(_name))

@@ -43,10 +43,14 @@ class MemoryEventWriter(MemoryReader, EventWriter):
     def __init__(self, shelf: CommittedTables | None = None) -> None:
         self.shelf = shelf if shelf is not None else CommittedTables()
         MemoryReader.__init__(self, self.shelf.tables.fork(), threading.RLock())
-        EventWriter.__init__(self)
+        EventWriter.__init__(self, self, trusts=self._knows)
         self._changes: list[Callable[[Tables], None]] | None = None
         self._marked = 0
         self._live: dict[int, Counts] = {}
+
+    def _knows(self, shard: int) -> bool:
+        """True if what the caller knows of decisions is true; the store looks for itself."""
+        return False
 
     def _open(self) -> list[Callable[[Tables], None]]:
         if self._changes is None:
@@ -59,7 +63,7 @@ class MemoryEventWriter(MemoryReader, EventWriter):
         changes.append(change)
 
     def _back_to(self, mark: int) -> None:
-        """Begin anew from what was committed, with the changes before the mark."""
+        """Begin again from what was committed, with the changes before the mark."""
         changes = self._open()
         if len(changes) == mark:
             return
@@ -77,9 +81,9 @@ class MemoryEventWriter(MemoryReader, EventWriter):
         """Let the silence of the open decisions of a shard mean nothing any more."""
         for row in list(self._tables.decisions.values()):
             if row.shard == shard and row.waits and row.feedback_seq is None:
-                self._update_decision(row.id, waits=False)
+                self.update_decision(row.id, waits=False)
 
-    def _replace_events(self, shard: int, events: Sequence[Event]) -> None:
+    def replace_events(self, shard: int, events: Sequence[Event]) -> None:
         def enter(tables: Tables) -> None:
             for event in events:
                 tables.events[shard][event.seq - 1] = event
@@ -108,13 +112,13 @@ class MemoryEventWriter(MemoryReader, EventWriter):
             self._live[shard] = kept
         return self._live.get(shard)
 
-    def _is_new_key(self, shard: int, key: str) -> bool:
+    def is_new_key(self, shard: int, key: str) -> bool:
         """True if the key has no events."""
         above = self._tables.events[shard][self._tables.floor(shard) :]
         return all(event.key != key for event in above) and self.checkpoint_state(shard, key) is None
 
-    def _close_decision(self, row: NewFeedback | NewExpiry, seq: int, hash: bytes | None, version: int | None) -> None:
-        self._update_decision(
+    def close_decision(self, row: NewFeedback | NewExpiry, seq: int, hash: bytes | None, version: int | None) -> None:
+        self.update_decision(
             row.decision,
             feedback_seq=seq,
             feedback_hash=hash,
@@ -128,14 +132,14 @@ class MemoryEventWriter(MemoryReader, EventWriter):
         row = self._tables.models[model]._replace(**changed)
         self._do(lambda tables: tables.models.__setitem__(model, row))
 
-    def _update_decision(self, decision: str, **changed: Any) -> None:
+    def update_decision(self, decision: str, **changed: Any) -> None:
         row = self._tables.decisions[decision]._replace(**changed)
         self._do(lambda tables: tables.decisions.__setitem__(decision, row))
 
-    def _counts_to_change(self, shard: int) -> Counts:
+    def counts_to_change(self, shard: int) -> Counts:
         return copy.copy(self._tables.counts[shard])
 
-    def _insert_event(self, shard: int, counts: Counts, event: Fields) -> None:
+    def insert_event(self, shard: int, counts: Counts, event: Fields) -> None:
         found, after = Event(*event), copy.copy(counts)
 
         def enter(tables: Tables) -> None:
@@ -145,23 +149,23 @@ class MemoryEventWriter(MemoryReader, EventWriter):
         self._do(enter)
         copy_counts(counts, self._live.setdefault(shard, copy.copy(counts)))
 
-    def _insert_decision(self, shard: int, seq: int, row: NewDecision) -> None:
+    def insert_decision(self, shard: int, seq: int, row: NewDecision) -> None:
         tables, old = self._tables, self._tables.requests.get((shard, row.request or ""))
         if row.decision in tables.decisions or (old is not None and self.decision(old) is not None):
             raise ValueError(f"decision {row.decision} or its request {row.request!r} is there already")
         self._do(_entering(shard, seq, row))
 
-    def _insert_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
+    def insert_call(self, shard: int, id: str, hash: bytes, seq: int) -> None:
         if self.find_call(shard, id) is not None:
             raise ValueError(f"the call {id!r} is there already")
         self._do(lambda tables: tables.calls.__setitem__((shard, id), CallRow(hash, seq)))
 
-    def _clear_measures(self, shard: int, version: int) -> None:
+    def clear_measures(self, shard: int, version: int) -> None:
         for row in list(self._tables.decisions.values()):
             if row.shard == shard and row.version is not None and row.version > version:
-                self._update_decision(row.id, measure=None, position=None)
+                self.update_decision(row.id, measure=None, position=None)
 
-    def _delete_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
+    def delete_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
         mine = [event for event in self._tables.events[shard][self._tables.floor(shard) :] if event.key == key]
         made = {event.decision for event in mine if event.type in DECIDED}
         gone = [row for id, row in self._tables.decisions.items() if id in made]

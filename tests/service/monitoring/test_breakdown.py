@@ -36,7 +36,7 @@ def segments(world: World, by: str) -> SegmentsReply:
 
 
 class Book:
-    """What was shown and what came of it, as the app saw it."""
+    """Decisions and their outcomes, as the app saw them."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, str, float | None]] = []
@@ -137,7 +137,7 @@ def test_a_constant_that_is_better_is_found() -> None:
 
 
 def test_a_model_that_learns_is_no_worse_than_a_constant() -> None:
-    """What exploration costs is no fault of the model."""
+    """The cost of exploration is no fault of the model."""
     world = World({**REWARD, "explore": 0.3}, items, _misled).play(500)
     assert world.found("constant_is_better") is None
     assert World(REWARD, items, rewarded).play(checks_learning.BETTER_AFTER - 1).found("constant_is_better") is None

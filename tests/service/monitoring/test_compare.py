@@ -1,4 +1,4 @@
-"""Whether the one beside a champion is better: the verdict, how sure it is, and that it is right that often."""
+"""Whether the one next to a champion is better: the verdict, how sure it is, and that it is right that often."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_model_by_itself_has_nothing_to_compare() -> None:
     assert caught.value.status == 404
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [(0.3, 0.3), (0.02, 0.02), (0.5, 0.6)])
+@pytest.mark.parametrize(("ours", "theirs"), [pytest.param(0.3, 0.3, marks=pytest.mark.long), (0.02, 0.02), (0.5, 0.6)])
 def test_the_interval_of_two_arms_covers_the_difference_while_people_keep_looking(ours: float, theirs: float) -> None:
     rng, missed, runs = np.random.default_rng(0), 0, 200
     for _ in range(runs):

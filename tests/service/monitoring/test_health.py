@@ -650,7 +650,7 @@ def test_quality_of_filters_and_losses() -> None:
     losses = World(tuner(loss_bound=4.0), nothing, lambda a, r, g, n: {"loss": 2.0} if n % 2 else None)
     losses.play(10).wait(2 * DAY)
     figures = quality(losses.engine.store.reader(), losses.engine.model("m"), losses.clock.now)
-    assert (figures.of, figures.silent, figures.value) == (10, 5, 2.0)  # nobody knows the loss that was not told
+    assert (figures.of, figures.silent, figures.value) == (10, 5, 2.0)  # losses that were not reported are unknown
 
 
 def test_quality_is_of_the_last_that_closed() -> None:

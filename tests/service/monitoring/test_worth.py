@@ -1,4 +1,4 @@
-"""What a model is worth against its holdout: verdicts of worlds whose lift is known, and checks of the split."""
+"""Worth of a model against its holdout: verdicts of worlds whose lift is known, and checks of the split."""
 
 from __future__ import annotations
 
@@ -94,6 +94,49 @@ def test_app_choices_and_decisions_before_the_holdout_do_not_count() -> None:
     engine.amend("m", msgspec.convert({"holdout": {"share": 0.5}}, AmendBody))
     engine.decide("m", request({"candidates": ITEMS, "chosen": "a"}))
     assert worth(engine).model.n == worth(engine).holdout.n == 0
+
+
+@pytest.mark.parametrize("units", [True, False])
+def test_parts_of_the_reward_are_compared_one_by_one(units: bool) -> None:
+    parts = {"click": 0.2, "purchase": 1.0, "refund": -1.0}
+    engine, rng = opened(holdout={"share": 0.4, "salt": "s"}, rewards=parts), random.Random(1)
+    empty = worth(engine).parts
+    assert isinstance(empty, dict)
+    assert (list(empty), empty["click"].model.value) == (list(parts), None)
+    for i in range(500):
+        unit = {"unit": f"u{i % 100}"} if units else {}
+        reply = engine.decide("m", request({"candidates": ITEMS, **unit}))
+        clicked = float(rng.random() < (0.9 if reply["choice"] == "c" else 0.1))
+        engine.feedback(reply["decision"], feedback_body(reward={"click": clicked}))
+        engine.feedback(reply["decision"], feedback_body(reward={"purchase": 40.0 * clicked}, final=True))
+    found = worth(engine)
+    assert isinstance(found.parts, dict)
+    click, purchase, refund = (found.parts[part] for part in parts)
+    assert click.model.value == pytest.approx(0.85, abs=0.1)
+    assert click.holdout.value == pytest.approx(0.37, abs=0.1)
+    assert click.lift.difference.low is not None
+    assert click.lift.difference.low > 0.0
+    for one, other in ((click.model, purchase.model), (click.lift.difference, purchase.lift.difference)):
+        assert other.value == pytest.approx(40.0 * (one.value or 0.0))
+        assert other.low == pytest.approx(40.0 * (one.low or 0.0), abs=0.5)
+    assert click.lift.ratio.value == pytest.approx(purchase.lift.ratio.value)
+    assert (refund.model.value, refund.lift.difference.value, refund.lift.ratio.value) == (0.0, 0.0, None)
+    assert worth(opened(holdout={"share": 0.4})).parts is msgspec.UNSET
+
+
+def test_amounts_below_zero_have_a_difference_and_no_ratio() -> None:
+    engine = opened(holdout={"share": 0.5, "salt": "s"}, rewards={"profit": 0.01})
+    for i in range(200):
+        reply = engine.decide("m", request({"candidates": ITEMS, "unit": f"u{i}"}))
+        engine.feedback(reply["decision"], feedback_body(reward={"profit": -3.0 if i % 2 else 5.0}))
+    found = worth(engine).parts
+    assert isinstance(found, dict)
+    profit = found["profit"]
+    assert profit.model.value == pytest.approx(1.0, abs=0.8)
+    assert profit.model.low is not None
+    assert -3.0 <= profit.model.low < profit.model.value < (profit.model.high or 0.0) <= 5.0
+    assert profit.lift.difference.n == 200
+    assert profit.lift.ratio.value is None
 
 
 def rows(held: list[bool], share: float) -> list[GroupRow]:

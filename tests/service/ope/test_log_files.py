@@ -76,6 +76,34 @@ def test_every_form_holds_the_same_log(folder: Path, name: str, monkeypatch: pyt
         assert what_if(StoreSource(seen, seen.model("newcomers")), ["LinUCB"]).outcomes == reply.outcomes
 
 
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    [
+        ("rank", "ConvexPreferencePerceptron:radius=10.0"),
+        ("label", "Confidit"),
+        ("tune", "OGDEG"),
+        ("filter", "RidgeFil"),
+    ],
+)
+def test_typed_columns_say_what_the_lines_say(name: str, learner: str, tmp_path: Path) -> None:
+    engine = engine_with(tmp_path / "data", [name])
+    play(engine, [name], 200, seed=2)
+    engine.close()
+    with Inspection(tmp_path / "data") as seen:
+        recording = StoreSource(seen, seen.model(name))
+        find("parquet").write(recording, Span(), tmp_path / "typed.parquet")
+        known, lines = what_if(recording, [learner]).outcomes, events(recording)
+    table = pyarrow.parquet.read_table(tmp_path / "typed.parquet")
+    pyarrow.parquet.write_table(table.drop_columns(list(sources.TYPED)), tmp_path / "lines.parquet")
+    for file in ("typed", "lines"):
+        with open_log(str(tmp_path / f"{file}.parquet"), NOWHERE) as recording:
+            assert what_if(recording, [learner]).outcomes == known
+            assert events(recording) == lines
+            typed = [event for event in recording.lines() if "its text" not in event.__dict__]
+            assert {event.type for event in typed} == ({"decision", "feedback"} if file == "typed" else set())
+        assert CliRunner().invoke(app, ["log", "verify", str(tmp_path / f"{file}.parquet")]).exit_code == 0
+
+
 @pytest.mark.parametrize("name", ["whole.parquet", "pieces"])
 def test_verify_and_log_replay_read_them_too(folder: Path, name: str, tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["log", "verify", str(folder / name)]).exit_code == 0

@@ -68,7 +68,10 @@ def replay_bytes(data: Path, name: str, learners: list[str], **how: Any) -> byte
 
 
 @pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.parametrize(("jobs", "split"), [(1, "learner"), (2, "learner"), (9, "learner"), (1, "key"), (3, "key")])
+@pytest.mark.parametrize(
+    ("jobs", "split"),
+    [pytest.param(1, "learner", marks=pytest.mark.long), (2, "learner"), (9, "learner"), (1, "key"), (3, "key")],
+)
 def test_pieces_say_what_the_whole_says(
     data: Path, name: str, jobs: int, split: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""What-if compared with naive computations, and with worlds whose truth is known."""
+"""Compare what-if with naive computations, and with worlds whose truth is known."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def figure(found: WhatIf, learner: str, measure: str) -> Estimate:
 
 
 def steps(recording: LogSource) -> Iterator[tuple[smidgen.Decision, Any, dict[str, Any]]]:
-    """Decision, what was told, the feedback as it was sent: the naive way."""
+    """Decision, reply, and the feedback as it was sent: the naive way."""
     decisions = {line.decision: line for line in recording.lines() if line.type == "decision"}
     for line in recording.lines():
         if line.is_learnt:

@@ -22,8 +22,10 @@ TWICE = """() => { const ids = [...document.querySelectorAll('[id]')].map((e) =>
 #: Texts whose contrast with their ground is below what WCAG 2.1 asks for (AA: 4.5, of large text 3).
 PALE = """() => {
   const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
-  const colour = (text) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
+  const drawn = (text) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255]; };
+  const known = new Map();  // a page has few colours, and to read one back takes long
+  const colour = (text) => { if (!known.has(text)) known.set(text, drawn(text)); return known.get(text); };
   const over = (top, under) => top.slice(0, 3).map((x, i) => x * top[3] + under[i] * (1 - top[3]));
   const ground = (e) => { const found = [];
     for (let at = e; at; at = at.parentElement) found.unshift(colour(getComputedStyle(at).backgroundColor));

@@ -199,6 +199,28 @@ def test_worth_candidates_time_and_a_large_chart(visit: Visit) -> None:
     visit.leave()
 
 
+def test_spend_and_price_of_a_budget_are_drawn(visit: Visit) -> None:
+    with httpx.Client(base_url=visit.address, timeout=60) as app:
+        paid = {"loop": "choose", "feedback": "reward", "budget": {"usd": 3.0}, "rewards": "sum"}
+        app.put("/v1/models/paid", json=paid).raise_for_status()
+        for _ in range(60):
+            offered = [{"id": id, "costs": {"usd": cost}} for id, cost in (("a", 1.0), ("b", 4.0))]
+            made = app.post("/v1/models/paid/decisions", json={"candidates": offered}).json()
+            heard = {"reward": 0.5, "final": True}
+            app.post(f"/v1/decisions/{made['decision']}/feedback", json=heard).raise_for_status()
+    page = visit.go("/#model=paid")
+    page.wait_for_function(
+        "() => document.querySelectorAll('#spend-usd svg .line').length === 2"
+    )  # one of them is flat
+    assert "the limit is 3" in page.locator("#spend-usd").get_attribute("aria-label")
+    assert page.locator("#spend-usd .dot").count() == 3
+    assert page.locator("#price-usd svg .line").count() == 1
+    told = page.locator("section", has=page.locator("#settings-title")).inner_text()
+    assert "3 usd per decision" in told
+    assert "sum" in told
+    visit.leave()
+
+
 def test_hundreds_of_models_are_a_table(visit: Visit) -> None:
     with httpx.Client(base_url=visit.address, timeout=60) as app:
         for i in range(14):

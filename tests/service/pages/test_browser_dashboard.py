@@ -43,7 +43,7 @@ def visit(light: Any, address: str) -> Visit:
 
 
 def play(address: str, name: str, rounds: int, called: str | None = None) -> str:
-    """What an app would do on a model with the settings of that name; gives what the model is called."""
+    """Act as an app on a model with the settings of that name; return the name of the model."""
     rng, called = random.Random(1), called or name
     with httpx.Client(base_url=address) as app:
         app.put(f"/v1/models/{called}", json=MODELS[name]).raise_for_status()
@@ -216,7 +216,7 @@ def test_a_loop_of_somebody_else_has_a_page_too(light: Any, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("width", [1400, 390])
 def test_a_page_after_retractions_counts_what_is_open_and_says_why(browser: Any, address: str, width: int) -> None:
-    """It said "answered, -1 open", drew an interval beyond the range of the reward, and told no retraction."""
+    """It said "answered, -1 open", drew an interval beyond the range of the reward, and showed no retraction."""
     name, offered = f"undone{width}", {"candidates": [{"id": "a"}, {"id": "b"}]}
     with httpx.Client(base_url=address) as app:
         app.put(f"/v1/models/{name}", json={"loop": "choose"}).raise_for_status()

@@ -185,7 +185,7 @@ def test_records_are_tried_and_explained_by_name(visit: Visit) -> None:
     page.get_by_label("Example record of the context").fill('{"device": "tv"}')
     page.get_by_role("button", name="Create model").click()
     page.locator("h1", has_text="tried").wait_for()
-    assert json.loads(page.get_by_label("Context").input_value()) == {"device": "tv"}
+    assert json.loads(page.get_by_label("Context: shared by all candidates").input_value()) == {"device": "tv"}
     first = json.loads(page.get_by_role("textbox", name="Candidates", exact=True).input_value())[0]
     assert first == {"id": "a", "features": {"topic": "art", "length": 3}}
     page.get_by_role("textbox", name="Candidates", exact=True).fill(

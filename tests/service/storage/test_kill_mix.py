@@ -97,8 +97,9 @@ def state(folder: Path, case: EndpointCase, stage: dict[str, Any]) -> tuple[bool
         assert len(set(facts)) == 1, f"{case.name} was half done: {facts}"
         weights: Weights = {}
         with Inspection(copy) as seen:
-            for name, model in engine.models.items():
-                for rebuilt in rebuild_all(source_of(seen, seen.model(name))).values():
+            for found in seen.models():
+                name, model = found.name, engine.models[found.name]
+                for rebuilt in rebuild_all(source_of(seen, found)).values():
                     for key in rebuilt.numbers.keys() | rebuilt.learners.keys():
                         weights[name, key] = engine.learners.get(model.shard_for(key), key).learner.to_bytes()
                         same = weights[name, key] == rebuilt.learner(key).to_bytes()

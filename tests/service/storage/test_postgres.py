@@ -21,17 +21,10 @@ from smidgen.service.errors import StorageFailed
 from smidgen.service.log.events import Chain
 from smidgen.service.storage import postgres_connection, postgres_schema
 from smidgen.service.storage.address import Database, open_store, parse_address
-from smidgen.service.storage.postgres import PostgresStore
+from smidgen.service.storage.postgres import PostgresStore, open_snapshot_reader
 from smidgen.service.storage.postgres_address import Address
-from smidgen.service.storage.postgres_connection import (
-    Connection,
-    bind_statement,
-    encode_values,
-    escape,
-    translate,
-    unescape,
-)
-from smidgen.service.storage.postgres_reads import PostgresSnapshotReader
+from smidgen.service.storage.postgres_connection import Connection, bind_statement
+from smidgen.service.storage.postgres_dialect import encode_values, escape, translate, unescape
 from smidgen.service.storage.postgres_schema import NEWEST
 from smidgen.service.storage.records import TokenRow
 from smidgen.testing import check_store
@@ -193,7 +186,7 @@ class TestOpening:
     ) -> None:
         monkeypatch.setattr(postgres_schema, "NEWEST", NEWEST + 1)
         with pytest.raises(StorageFailed, match=f"older schema {NEWEST}"):
-            PostgresSnapshotReader(store.address)
+            open_snapshot_reader(store.address)
 
     def test_tokens_of_the_first_schema_are_kept(self, postgres: str) -> None:
         store = PostgresStore(postgres)
@@ -318,13 +311,13 @@ class TestOpening:
     def test_a_commit_is_synced_even_if_the_database_says_otherwise(self, postgres: str) -> None:
         store = PostgresStore(f"{postgres}&options=-c%20synchronous_commit%3Doff")
         store.begin()
-        assert store._rows("SELECT current_setting('synchronous_commit')") == [("on",)]
+        assert store._buffer.rows("SELECT current_setting('synchronous_commit')") == [("on",)]
         store.rollback()
         store.close()
 
     def test_a_log_that_ends_elsewhere(self, store: PostgresStore) -> None:
         row = made(store, "torn")
-        in_batch(store, lambda: store._run("UPDATE shards SET seq = 7 WHERE id = ?", (row.shard,)))
+        in_batch(store, lambda: store._buffer.run("UPDATE shards SET seq = 7 WHERE id = ?", (row.shard,)))
         with pytest.raises(StorageFailed, match="does not end with event 7"):
             PostgresStore(_url(store))
 

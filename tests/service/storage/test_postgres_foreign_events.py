@@ -15,7 +15,7 @@ from smidgen.service.engine.engine import Engine
 from smidgen.service.log.events import Event
 from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import AmendBody
-from smidgen.service.storage.postgres import PostgresShards, PostgresStore
+from smidgen.service.storage.postgres import PostgresStore
 
 NAMES = ("rank", "tune", "keyed", "newcomers", "label")
 LABELS = {"loop": "label", "learner": "HingeConfidit", "labels": ["x", "y"], "params": {"dim": 2}}
@@ -26,21 +26,28 @@ class Sceptical(PostgresStore):
 
     compared = 0
 
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._read_changes, self.changes = self.changes, self._compare_changes
+
     def event_types(self, shard: int, after: int) -> set[str]:
         found = super().event_types(shard, after)
         assert found == self._asked(partial(super().event_types, shard, after))
         return found
 
-    def changes(self, shard: int, after: int = 0, key: str | None = None) -> Iterator[tuple[Event, Event | None]]:
-        listed = list(super().changes(shard, after, key))
-        assert listed == self._asked(lambda: list(PostgresShards.changes(self, shard, after, key)))
+    def _compare_changes(
+        self, shard: int, after: int = 0, key: str | None = None
+    ) -> Iterator[tuple[Event, Event | None]]:
+        listed = list(self._read_changes(shard, after, key))
+        assert listed == self._asked(lambda: list(self._read_changes(shard, after, key)))
         return iter(listed)
 
     def _asked(self, question: Any) -> Any:
-        since = self._news._since.copy()
-        self._news.forget()
+        news = self._locks.news
+        since = news._since.copy()
+        news.forget()
         answer = question()
-        self._news._since.update(since)
+        news._since.update(since)
         Sceptical.compared += bool(since)
         return answer
 
@@ -55,7 +62,7 @@ def three(postgres: str) -> Iterator[list[Engine]]:
         engine.store.close()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_what_is_fetched_is_what_would_be_told(three: list[Engine], seed: int) -> None:
     rng, open_ = random.Random(seed), dict[str, tuple[str, Any]]()
     before = Sceptical.compared

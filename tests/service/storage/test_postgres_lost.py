@@ -12,7 +12,7 @@ from service.bodies import MODELS, feedback_body, model, play
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log.events import Chain
-from smidgen.service.storage import postgres_connection
+from smidgen.service.storage import postgres_batch, postgres_connection
 from smidgen.service.storage.postgres import PostgresStore
 from smidgen.service.storage.postgres_address import Address
 from smidgen.service.storage.postgres_connection import BoundStatement, Connection, Rows, bind_statement
@@ -156,7 +156,7 @@ class TestKilled:
         store.begin()
         store.write_decisions(row.shard, [new_decision(1, number=1)])
         with pytest.raises(Exception, match="column"):
-            store._rows("SELECT nonsense FROM shards")
+            store._buffer.rows("SELECT nonsense FROM shards")
         with pytest.raises(StorageFailed):
             store.commit()
         store.rollback()
@@ -296,7 +296,7 @@ class TestPaused:
 
     def test_what_waits_long_goes_by_itself(self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
         row = made(store, "slow")
-        monkeypatch.setattr(postgres_connection, "_SECONDS", 0.0)
+        monkeypatch.setattr(postgres_batch, "_SECONDS", 0.0)
         store.begin()
         store.acquire(row.shard)
         before = store.round_trips

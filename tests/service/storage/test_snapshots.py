@@ -12,13 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from service.asgi import Caller
-from service.bodies import MODELS, engine_with, play
+from service.bodies import MODELS, engine_with, model, play, request
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner, saving
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_model
 from smidgen.service.engine.engine import Engine
 from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.snapshot_writer import LOOKED, TOGETHER
 from smidgen.service.errors import StorageFailed
 from smidgen.service.storage.snapshots import Snapshots
 from smidgen.service.storage.sqlite_schema import storage_error
@@ -241,6 +242,44 @@ def test_a_snapshot_that_cannot_be_written_costs_nobody_his_answer(
     assert bits(Engine(tmp_path), "tune") == known
 
 
+def test_the_snapshots_of_many_models_are_written_together(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    engine = Engine(tmp_path / "data")
+    names = ["keyed", *(f"model {number}" for number in range(3 * TOGETHER + 1))]
+    for name in names:
+        engine.create(name, model(MODELS["keyed" if name == "keyed" else "tune"]))
+        if name == "keyed":
+            play(engine, ["keyed"], 8, seed=1)
+        else:
+            engine.decide(name, request({}))
+    broken = engine.models[names[TOGETHER + 3]]
+    (tmp_path / "data" / "snapshots").mkdir()
+    (tmp_path / "data" / "snapshots" / str(broken.shard)).write_text("in the way")
+    engine.maintain(every=1)
+    known = {each.name: each.seq for each in engine.shards.values() if not each.keyed and each is not broken}
+    states = {each.name: [state.seq for state in engine.store.states(each.shard)] for each in engine.shards.values()}
+    assert {name: states[name] for name in known} == {name: [seq] for name, seq in known.items()}
+    assert len(known) == len(names) - 2
+    assert "user1" in engine.store.state_keys(engine.models["keyed"].shard)
+    assert engine.snapshots.failed == 1
+    assert caplog.text.count("no snapshot of model") == 1
+    assert f"no snapshot of model {broken.name}" in caplog.text
+    engine.close()
+    again = Engine(tmp_path / "data")
+    assert [each.saved for each in again.shards.values() if each.name in known] == list(known.values())
+    again.close()
+
+
+def test_one_of_thousands_of_models_is_due_soon(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, snapshot_every=5)
+    for number in range(2 * LOOKED + 1):
+        engine.create(f"model {number}", model(MODELS["tune"]))
+    assert not any(engine.snapshots.is_due() for _ in range(6))
+    for _ in range(4):
+        engine.decide("model 0", request({}))
+    assert [engine.snapshots.is_due() for _ in range(3)].count(True) == 1
+    engine.store.close()
+
+
 def test_states_of_keys_that_cannot_be_written_are_written_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,7 +291,7 @@ def test_states_of_keys_that_cannot_be_written_are_written_later(
 
     monkeypatch.setattr(engine.store, "commit", full)
     engine.maintain()
-    assert engine.failed_snapshots == 1
+    assert engine.snapshots.failed == 1
     assert engine.store.state_keys(1) == []
     monkeypatch.undo()
     engine.maintain(every=0)

@@ -30,7 +30,7 @@ from smidgen.service.log.codec import EventLine
 from smidgen.service.log.events import erase_event
 from smidgen.service.storage import crash_points, data_dir, sqlite_schema
 from smidgen.service.storage.snapshots import Snapshots
-from smidgen.service.storage.sqlite import SQLiteFolderReader, SQLiteStore
+from smidgen.service.storage.sqlite import SQLiteStore, open_folder_reader
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ class TestSnapshots:
 class TestReading:
     def test_the_disk_is_told_from_a_wrong_question(self, folder: Path) -> None:
         store = SQLiteStore(folder)
-        for ask in (store._rows, store._run, lambda sql: list(store._each(sql, (), 5))):
+        for ask in (store._buffer.rows, store._buffer.run, lambda sql: list(store._buffer.each(sql, (), 5))):
             with pytest.raises(StorageFailed, match="is damaged: no such column: nonsense"):
                 ask("SELECT nonsense")
             with pytest.raises(sqlite3.ProgrammingError):
@@ -225,7 +225,7 @@ class TestReading:
 
     def test_a_reader_knows_the_latest_numbers_too(self, folder: Path) -> None:
         engine = Engine(folder)
-        reader = SQLiteFolderReader(folder)
+        reader = open_folder_reader(folder)
         assert reader.last_number(1, None) == engine.models["rank"].counts.number > 0
         assert reader.last_number(2, "user0") == engine.store.last_number(2, "user0") > 0
         assert reader.last_number(2, "nobody") == reader.last_number(9, None) == 0

@@ -148,7 +148,7 @@ class StaysClosed(MemoryStore):
         before = self._tables.decisions.get(decision)
         verdict = super().write_retraction(shard, decision, at, key)
         if before is not None:
-            self._update_decision(decision, version=before.version)
+            self.update_decision(decision, version=before.version)
         return verdict
 
 
@@ -193,7 +193,7 @@ class TeachesTwice(MemoryStore):
     def write_follower_update(self, shard: int, row: NewFeedback) -> WriteResult:
         made = self._tables.decisions.get(row.decision)
         if made is not None and made.beside is not None and made.shard == shard:
-            self._update_decision(row.decision, feedback_seq=None)
+            self.update_decision(row.decision, feedback_seq=None)
         return super().write_follower_update(shard, row)
 
 

@@ -1,0 +1,152 @@
+"""Workers on PostgreSQL pass hot requests to the owner of their shard; without it they carry them out themselves."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from cluster import Cluster
+from service.http.test_workers import LABELS, made, sound
+from service.multi_worker import Fleet, Line, Load, kill
+from smidgen.service.storage.postgres import PostgresStore
+
+
+@pytest.fixture(scope="module")
+def fleet(cluster: Cluster) -> Iterator[Fleet]:
+    with Fleet(cluster.fresh(), 2) as running:
+        yield running
+
+
+def forwarded(line: Line) -> dict[tuple[str, str], int]:
+    """Count the requests that were passed on, by worker and result; other workers publish twice a second."""
+    time.sleep(0.6)
+    text = line("GET", "/metrics").body
+    found = re.findall(r'smidgen_forwarded_total\{worker="(\d)",result="([a-z ]+)"\} (\d+)', text)
+    return {(worker, result): int(n) for worker, result, n in found}
+
+
+def owners(store: str) -> dict[int, int]:
+    """Return the process of the owner of each shard."""
+    reading = PostgresStore(store)
+    try:
+        return {lease.shard: int(lease.owner.rpartition("/")[2]) for lease in reading.leases()}
+    finally:
+        reading.close()
+
+
+def living_owner(fleet: Fleet) -> int:
+    """Return the process of a worker that owns shards."""
+    deadline = time.monotonic() + 20
+    while not (living := set(owners(fleet.store).values()).intersection(fleet.workers())):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return min(living)
+
+
+def test_requests_reach_the_owner_from_any_worker(fleet: Fleet) -> None:
+    lines = fleet.lines()
+    for name in ("plain", "spread"):
+        more = {"keyed": True, "shards": 4} if name == "spread" else {}
+        assert lines[0]("PUT", f"/v1/models/{name}", {**LABELS, **more}).status == 201
+    deadline = time.monotonic() + 10
+    while len(owners(fleet.store)) < 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(1.0)
+    ids = []
+    for number in range(40):
+        line = lines[number % 2]
+        ids += [made(line, "plain"), made(line, "spread", key=f"k{number}"), made(line, "plain", id=f"own {number}")]
+    assert {len(id) for id in ids} == {28}
+    assert [made(lines[number % 2], "plain", id=f"own {number}") for number in range(40)] == ids[2::3]
+    for number, id in enumerate(ids):
+        reply = lines[number % 2]("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
+        assert (reply.status, reply.body["status"]) == (200, "learnt")
+        reply = lines[(number + 1) % 2]("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
+        assert (reply.status, reply.body["status"]) == (200, "duplicate")
+    sent = forwarded(lines[0])
+    assert sum(n for (_, result), n in sent.items() if result == "sent") >= 50  # of 200 that came to another worker
+    sound(fleet.store)
+
+
+def test_refusals_are_those_of_any_worker(fleet: Fleet) -> None:
+    lines = fleet.lines()
+    assert lines[0]("PUT", "/v1/models/strict", LABELS).status == 201
+    time.sleep(1.5)
+    for path, body in (
+        ("/v1/models/strict/decisions", {"features": [1.0]}),
+        ("/v1/models/strict/decisions", {"features": [1.0, 2.0], "colour": "red"}),
+        (f"/v1/decisions/{'0' * 28}/feedback", {"correct": True}),
+        (f"/v1/decisions/{'z' * 28}/feedback", {"correct": True}),
+        (f"/v1/decisions/{made(lines[0], 'strict')}/feedback", {"better": "a"}),
+    ):
+        answers = [line("POST", path, body) for line in lines]
+        assert answers[0].status == answers[1].status >= 400
+        assert answers[0].body == answers[1].body
+
+
+def test_an_owner_that_is_killed_stops_or_hangs_loses_nothing(cluster: Cluster) -> None:
+    store = cluster.fresh()
+    with Fleet(store, 3) as fleet:
+        line = fleet.line()
+        for name in ("a", "b"):
+            assert line("PUT", f"/v1/models/{name}", LABELS).status == 201
+        with Load(fleet, ["a", "b"], 9) as load:
+            load.more(100, 30)
+            for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP, signal.SIGKILL, signal.SIGTERM):
+                owner = living_owner(fleet)
+                kill(owner, how)
+                if how == signal.SIGSTOP:  # callers that are connected to it wait
+                    time.sleep(3.0)
+                    kill(owner, signal.SIGCONT)
+                load.more(60, 30)
+        assert set(load.refused) <= {503}
+        assert sum(forwarded(fleet.line()).values()) > 0
+    sound(store, load)
+
+
+def test_a_decision_with_an_id_is_made_once_whatever_becomes_of_the_owner(cluster: Cluster) -> None:
+    store = cluster.fresh()
+    with Fleet(store, 3) as fleet:
+        line = fleet.line()
+        assert line("PUT", "/v1/models/a", LABELS).status == 201
+        time.sleep(1.0)
+        heard: dict[str, str] = {}
+        ended = threading.Event()
+
+        def ask(caller: int) -> None:
+            own, number = fleet.line(), 0
+            while not ended.is_set():
+                name = f"{caller} {number}"
+                try:
+                    reply = own("POST", "/v1/models/a/decisions", {"features": [1.0, 0.5], "id": name})
+                except (OSError, http.client.HTTPException):
+                    own = fleet.line()
+                    continue
+                if reply.status == 201:
+                    heard[name] = reply.body["decision"]
+                    number += 1
+
+        threads = [threading.Thread(target=ask, args=(caller,)) for caller in range(6)]
+        for thread in threads:
+            thread.start()
+        for _ in range(3):
+            time.sleep(1.0)
+            kill(living_owner(fleet))
+        time.sleep(1.5)
+        ended.set()
+        for thread in threads:
+            thread.join(60)
+        assert len(heard) > 100
+        for name, id in heard.items():
+            again = fleet.line()("POST", "/v1/models/a/decisions", {"features": [1.0, 0.5], "id": name})
+            assert (again.status, again.body["decision"]) == (201, id)
+        decisions = fleet.line()("GET", "/v1/models/a").body["decisions"]
+        assert len(heard) <= decisions <= len(heard) + 6  # the last one of each caller may have failed
+    sound(store)
