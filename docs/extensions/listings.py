@@ -33,6 +33,7 @@ from smidgen.service.loops import features
 from smidgen.service.schemas import Auto, BatchBody, ByName, TokenBody
 from smidgen.service.storage.records import SCOPES, TOKEN_NAME
 from smidgen.structures import drafts
+from smidgen.structures.slots import MOST_SLOTS
 from smidgen.theory import choose, filter, label, preferences, tune
 from smidgen_papers.aims import aims_page
 
@@ -120,6 +121,7 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
     )
     yield "candidates of a decision", f"{schemas.CANDIDATES:,}", "", refused
     yield "drafts of a decision", f"{drafts.MOST:,}", "", refused
+    yield "slots of a decision", f"{MOST_SLOTS}", "", "422"
     yield "reports on a decision", f"{reports.MOST:,}", "", "409"
     yield "parts of a reward; currencies of a cost", f"{schemas.PARTS:,}", "", refused
     yield "absolute value of a reported reward", f"±{schemas.LARGEST_REWARD:,.0f}", "", refused
@@ -144,6 +146,12 @@ def limits() -> Iterator[tuple[str, str, str, str]]:
     yield "columns of features by record (`auto.dim`)", f"{_most(_field(Auto, 'dim')):,}", "", refused
     yield "text fields, and crosses, in the settings", _length(_field(Auto, "text")), "", refused
     yield "knobs", f"{knobs.MOST:,}", "", refused
+    yield (
+        "… that are numbers, where requests have a context; columns of a context",
+        f"{knobs.MOST_WITH_CONTEXT}; {knobs.MOST_COLUMNS}",
+        "",
+        refused,
+    )
     yield "shards of a keyed model", f"{schemas.SHARDS:,}", "", refused
     yield "nesting depth of `params`", f"{blueprint.DEEPEST:,}", "", refused
     yield "`window_s`", _seconds(_most(schemas.Seconds)), "", refused
