@@ -3,7 +3,7 @@ import { refusal } from "./errors.js";
 import { Model } from "./model.js";
 import { patiently } from "./patience.js";
 import type {
-  Answer, CandidateRow, Changes, Compact, Comparison, CreatedToken, Description, Event, Example, Feedback, Finding, Learnt, Promoted, Request, Result, Retained, Segments,
+  Answer, CandidateRow, Changes, Compact, Comparison, CreatedToken, Description, Event, Example, Features, Feedback, Finding, Learnt, Promoted, Request, Result, Retained, Segments,
   Settings, Story, Taste, Token, TokenSettings, Ubi, UbiReply, Weight, Worth,
 } from "./types.js";
 
@@ -65,9 +65,10 @@ export class Client {
     return (await this.#json<{ models: Description[] }>("GET", "/v1/models")).models;
   }
 
-  /** A model at a glance: settings, version, counts, how well it does. */
-  describe(name: string): Promise<Description> {
-    return this.#json("GET", model(name));
+  /** A model at a glance: settings, version, counts, how well it does; of tune `best`, in a context if one is given. */
+  describe(name: string, asked: { context?: Features } = {}): Promise<Description> {
+    const context = asked.context === undefined ? "" : `?context=${encodeURIComponent(JSON.stringify(asked.context))}`;
+    return this.#json("GET", model(name) + context);
   }
 
   /** Ask for a decision. The same `id` and request give the same decision; one is made if you give none. */

@@ -1,6 +1,6 @@
 /** A model of a service: `decide` and `learn`. */
 import type { Client, Decided } from "./client.js";
-import type { Answer, Changes, Compact, Description, Event, Example, Feedback, Finding, Learnt, Request, Story, Weight } from "./types.js";
+import type { Answer, Changes, Compact, Description, Event, Example, Features, Feedback, Finding, Learnt, Request, Story, Weight } from "./types.js";
 
 export class Model {
   constructor(
@@ -39,8 +39,13 @@ export class Model {
   }
 
   /** Settings, version, counts, quality. */
-  describe(): Promise<Description> {
-    return this.client.describe(this.name);
+  describe(asked: { context?: Features } = {}): Promise<Description> {
+    return this.client.describe(this.name, asked);
+  }
+
+  /** Of tune: the best setting so far, in a context or without, and the loss expected there; null while nothing is known. */
+  async best(context?: Features): Promise<Description["best"]> {
+    return (await this.describe(context === undefined ? {} : { context })).best;
   }
 
   /** Teach examples whose answers are known. */

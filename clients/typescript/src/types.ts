@@ -17,6 +17,9 @@ export type CompactCandidates = { readonly ids: readonly Id[]; readonly features
 /** A matrix of float32 numbers in base64: a third of the bytes, and quicker to read. */
 export type Compact = { readonly shape: readonly [number, number]; readonly f32: string };
 
+/** A place to fill with one of the candidates. */
+export type Slot = { readonly id: string; readonly features?: Features; readonly exclude?: readonly Id[] };
+
 /** Settings of a model: `loop` says what goes out; all else may be left out. */
 export type Settings = Partial<Omit<Schemas["ModelBody"], "loop">> & { loop: string };
 /** A request for a decision; which fields belong depends on the loop. An `id` is made if you give none. */
@@ -28,6 +31,8 @@ export type Request = Readonly<Record<string, unknown>> & {
   readonly features?: Features | readonly number[];
   readonly top?: number;
   readonly exclude?: readonly Id[];
+  readonly slots?: readonly Slot[];
+  readonly unit?: string;
   readonly activate?: boolean;
 };
 /** A decision: its id, the version that decided, and the answer of its loop. */
