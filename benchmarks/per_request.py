@@ -25,6 +25,14 @@ ASK = json.dumps({"candidates": CANDIDATES}).encode()
 CLICK = b'{"clicked":["d1"]}'
 #: How many there are in a batch.
 BATCH = 500
+#: Rows of one caller at a time: most of what they cost is the commit, and switching between threads.
+ALONE = ("decision, one caller",)
+SHADOW = {
+    "loop": "rank",
+    "shadow_of": "led",
+    "learner": "ConvexPreferencePerceptron",
+    "params": {"dim": 5, "radius": 10.0},
+}
 
 
 @dataclass
@@ -78,6 +86,8 @@ class Side:
 def per_request(folder: Path, against: Path | None, callers: int, count: int, rounds: int) -> Iterator[Figure]:
     """CPU and rate of a no-op POST, of feedback and of decisions on 5 candidates with 5 features; and in batches.
 
+    GET /healthz is what a request costs that does nothing. A decision with a shadow is made by two learners.
+
     Parameters
     ----------
     folder
@@ -93,7 +103,8 @@ def per_request(folder: Path, against: Path | None, callers: int, count: int, ro
         if against is not None:
             sides.append(Side("before", stack.enter_context(running(folder / "before", source=against))))
         for side in sides:
-            side.ask("PUT", "/v1/models/load", MODEL)
+            for name, model in (("load", MODEL), ("led", MODEL), ("shadow", SHADOW)):
+                side.ask("PUT", f"/v1/models/{name}", model)
             drive(side.server, [*side.feedback(300), *[side.server.post("/noop", CLICK)] * 300], callers, 60.0)
         rng = np.random.default_rng(0)
         for _ in range(rounds):
@@ -106,10 +117,15 @@ def per_request(folder: Path, against: Path | None, callers: int, count: int, ro
 
 def _jobs(side: Side, callers: int, count: int) -> list[Callable[[], None]]:
     server = side.server
+    alive = f"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:{server.port}\r\n\r\n".encode()
+    ask, led = (server.post(f"/v1/models/{name}/decisions", ASK) for name in ("load", "led"))
     return [
+        lambda: side.measured("GET /healthz", [alive] * count, callers),
         lambda: side.measured("no-op POST", [server.post("/noop", CLICK)] * count, callers),
         lambda: side.measured("feedback", side.feedback(count), callers),
-        lambda: side.measured("decision, 5 × 5", [server.post("/v1/models/load/decisions", ASK)] * count, callers),
+        lambda: side.measured("decision, 5 × 5", [ask] * count, callers),
+        lambda: side.measured("decision with a shadow", [led] * count, callers),
+        lambda: side.measured(ALONE[0], [ask] * (count // 4), 1),
     ]
 
 
@@ -126,9 +142,11 @@ def _told(sides: list[Side], callers: int) -> Iterator[Figure]:
     for side in sides:
         for what, spent in side.cpu.items():
             yield figure(f"CPU for {what}, {side.name}", "µs", spent)
-            at_once = 2 if "batch" in what else callers
+            at_once = 2 if "batch" in what else 1 if what in ALONE else callers
             aim = {"feedback in batches": "≥ 12000", "decisions in batches": "≥ 8000"}.get(what, "")
             yield figure(f"{what}, {side.name}, {at_once} callers", "per s", side.rate[what], aim)
+        shares = zip(side.cpu["decision with a shadow"], side.cpu["decision, 5 × 5"], strict=True)
+        yield figure(f"decision with a shadow ÷ decision, {side.name}", "×", [a / b for a, b in shares], "≤ 1.5")
     if len(sides) == 2:
         now, before = sides
         for what, aim in (("no-op POST", ""), ("feedback", "≤ 0.5"), ("decision, 5 × 5", "≤ 0.6")):

@@ -30,10 +30,13 @@ KEYS, AT_ONCE = 1_000, 250
 class Fleet(Server):
     """The workers of one supervisor."""
 
+    def children(self) -> list[int]:
+        """The processes of the workers."""
+        return [int(each) for each in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+
     def cpu(self) -> float:
         """Seconds of CPU that all workers have used."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return sum(Server(self.url, int(each)).cpu() for each in children)
+        return sum(Server(self.url, each).cpu() for each in self.children())
 
 
 @contextmanager
