@@ -44,8 +44,8 @@ bits: core ## record the digests of every learner's bits (tests/core/bits.json),
 
 # In the order of tests/conftest.py. Bytecode is kept, or each of the many services that are started would compile its
 # sources again.
-# One process more than cores: many tests wait for another process, a lease or a browser.
-PROCESSES := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# Two processes more than cores: many tests wait for another process, a lease or a browser.
+PROCESSES := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 TOGETHER := --numprocesses $(PROCESSES) --maxprocesses 5 --dist loadfile --no-loadscope-reorder
 test test-postgresql: export PYTHONDONTWRITEBYTECODE :=
 # The players of the papers run as plain Python here: to compile them takes two minutes. `make test-long` compiles them.
