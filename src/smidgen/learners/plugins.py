@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Where distributions name their learners.
 GROUP = "smidgen.learners"
-_log = logging.getLogger("smidgen.guests")
+_log = logging.getLogger("smidgen.plugins")
 _turn = threading.RLock()  # a plugin may ask for the recommended learner while it is being loaded
 _tried: set[str] = set()
 _looked: list[bool] = []

@@ -330,5 +330,5 @@ def _dim(known: Structure, name: str, objects: tuple[Any, ...]) -> int:
         return len(vector(known.phi(objects[0])))
     except (SmidgenError, *STRANGE) as error:
         raise AssertionError(
-            f"{name}: the law 'phi gives so many finite numbers' does not hold: phi({objects[0]!r}): {error}"
+            f"{name}: the law 'phi returns dim finite numbers' does not hold: phi({objects[0]!r}): {error}"
         ) from error

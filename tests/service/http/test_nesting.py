@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from service.asgi import Caller
 from smidgen.service.errors import DEEP
-from smidgen.service.http.app import HOUSE, routes
+from smidgen.service.http.app import DEMOS, routes
 from smidgen.service.plugins import load_plugins
 
 DEPTHS = (DEEP - 20, DEEP + 1, 480, 1_000, 100_000)
@@ -64,7 +64,7 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
 
 
 def targets() -> list[tuple[str, str]]:
-    load_plugins(HOUSE)
+    load_plugins(DEMOS)
     found = [getattr(each, "route", each) for each in routes()]
     return sorted(
         {

@@ -135,7 +135,7 @@ class ChainChecker:
             yield "settings", "the settings in the table of models are not those that it was made with"
 
 
-# Whether a data folder is sound: file, tables, chains, witnesses, snapshots, modes. Nothing is changed by looking.
+# Check a data folder: file, tables, chains, checkpoint files, snapshots, modes. Nothing is changed.
 
 _OUTDATED = "it has states of an older arithmetic; they are not used, and the log is replayed at the next start"
 _SKIPPED = "no data is lost: it is skipped, and written again when the key learns"
@@ -203,9 +203,9 @@ def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, 
     report, found = FsckReport(str(folder), running=in_use(folder), deep=deep), Problems()
     _check_modes(folder, found)
     try:
-        witnesses = TailCheck(folder)  # before the database, which may go on
-        witnesses.refuse_alone()
-        return query_offline(folder, lambda seen: _FolderCheck(folder, seen, witnesses, deep, progress).run())
+        tail = TailCheck(folder)  # before the database, which may go on
+        tail.refuse_alone()
+        return query_offline(folder, lambda seen: _FolderCheck(folder, seen, tail, deep, progress).run())
     except StorageFailed as error:
         if not any(folder.iterdir()):
             raise NoData(f"{folder} is empty", "give the data folder of a service with --data") from error
@@ -392,16 +392,16 @@ class _FolderCheck(_Check):
         See `fsck`.
     seen
         The folder as of one moment.
-    witnesses
+    tail
         What lies next to the database.
     """
 
     place = FILE
 
-    def __init__(self, folder: Path, seen: Inspection, witnesses: TailCheck, deep: bool, progress: Progress) -> None:
+    def __init__(self, folder: Path, seen: Inspection, tail: TailCheck, deep: bool, progress: Progress) -> None:
         super().__init__(seen, deep, progress)
         self._folder = folder
-        self._witnesses = witnesses
+        self._tail = tail
         self._report.running = in_use(folder)
 
     def run(self) -> FsckReport:
@@ -415,7 +415,7 @@ class _FolderCheck(_Check):
         return whole and integrity.check_schema(file, self._found)
 
     def _snapshots(self, shard: int) -> Iterator[State]:
-        for of, snapshot in self._witnesses.snapshots:
+        for of, snapshot in self._tail.snapshots:
             if of == shard and snapshot.path.exists():  # a running service may have dropped it meanwhile
                 yield snapshot.state(own=True)
 
@@ -424,10 +424,10 @@ class _FolderCheck(_Check):
 
     def _heads(self) -> None:
         heads = Heads(self._folder)
-        for lost in self._witnesses.find_lost(self._seen.reading.chain, self._seen.reading.floor):
+        for lost in self._tail.find_lost(self._seen.reading.chain, self._seen.reading.floor):
             self._found.add(
                 "lost",
-                str(lost.witness.relative_to(self._folder)),
+                str(lost.source.relative_to(self._folder)),
                 f"it has seen what the log does not have: {str(lost).format(self._name(lost.shard))}",
                 f"{RESTORE}; to go on without what is lost, delete {heads.path} and the folder snapshots",
             )
@@ -439,7 +439,7 @@ class _FolderCheck(_Check):
                 f"what it says of {self._name(shard)} cannot be read",
                 f"nothing is lost: delete {heads.path}; the next start writes it again",
             )
-        silent = [shard for shard in self._names if shard not in self._witnesses.heads and shard not in torn]
+        silent = [shard for shard in self._names if shard not in self._tail.heads and shard not in torn]
         if silent:
             self._report.notes.append(
                 f"{NAME} says nothing of {len(silent)} models; until the next start, a loss of theirs would not be seen"

@@ -636,7 +636,7 @@ class LogsWithoutKey:
     key
         Who is forgotten.
     progress
-        Told how far it is.
+        Receives the progress.
 
     Attributes
     ----------

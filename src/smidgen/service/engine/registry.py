@@ -625,7 +625,7 @@ class ShardAccess:
         return any(news)
 
     def _sync(self, model: ServedModel) -> bool:
-        """Heed what others wrote since; whether there was any."""
+        """Apply the events that other workers wrote since; return whether there were any."""
         if (seq := model.seq) == model.caught:
             return False
         model.others, model.lengths = seq, None

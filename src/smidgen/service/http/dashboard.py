@@ -47,7 +47,7 @@ from smidgen.service.schemas import Finding
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import pool_counts
 
-# The files behind the pages: each from this machine, from our package or a guest's.
+# The files behind the pages: each from this machine, from our package or a plugin's.
 
 PAGES_DIR = Path(__file__).parents[1] / "pages"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -157,7 +157,7 @@ async def loops(request: Request) -> Response:
 
 
 async def plugins(request: Request) -> Response:
-    """GET /ui/guests.json: the pages of guests that are there now."""
+    """GET /ui/guests.json: the pages of plugins that are open now."""
     await service(request).refresh()
     return uncached(links(request.scope))
 

@@ -503,7 +503,7 @@ class Loop(ABC):
         """True if a user saw it; None in loops in which users see everything."""
         return None
 
-    # Told to people
+    # Texts for users
 
     def best(self, learner: Learner, context: Any = None) -> BestReply | None:
         """Present best action of a loop, in a context or without; None in loops without one."""

@@ -47,7 +47,7 @@ decision
 
 
 class Registry(Mapping[str, type[Loop]]):
-    """The loops by name, in the order of the enumeration, guests last.
+    """The loops by name, in the order of the enumeration, plugins last.
 
     Attributes
     ----------

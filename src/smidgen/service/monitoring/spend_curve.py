@@ -1,4 +1,4 @@
-"""What a model with a budget has spent lately, and its prices: the latest decisions in windows, for the dashboard."""
+"""Recent spend and prices of a model with a budget: the latest decisions in windows, for the dashboard."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from smidgen.service.log.events import stamp
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import DecisionRow
 
-#: How many decisions are read, and how many a window has.
+#: Number of decisions that are read, and of those in a window.
 LATEST, WINDOW = 600, 20
 
-#: The time of a decision, what it has cost, and the prices with which it was made.
+#: The time of a decision, its costs, and the prices at which it was made.
 Paid = tuple[float, Mapping[str, float], Mapping[str, float]]
 
 
@@ -56,7 +56,7 @@ def _latest(reading: StoreReader, model: ServedModel) -> Iterator[Paid]:
 
 
 def _paid(reading: StoreReader, row: DecisionRow) -> Paid | None:
-    """What a decision has cost: as it was reported, else as it was known when it was made."""
+    """Cost of a decision: as it was reported, else as it was known when the decision was made."""
     event = reading.event(row.shard, row.seq)
     if event is None or not row.shown:
         return None
