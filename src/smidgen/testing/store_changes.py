@@ -231,7 +231,7 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
     hold(again == 0, "nothing is erased twice")
 
 
-def all_that_changes_weights_is_told(make: Callable[[], Store], store: Store) -> None:
+def all_that_changes_weights_is_listed(make: Callable[[], Store], store: Store) -> None:
     """Events about no decision may change weights, of one key or of all."""
     row = make_model(store, "changes")
     in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(2300, key="a")]))

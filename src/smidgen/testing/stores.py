@@ -442,7 +442,7 @@ _LAWS: tuple[Law, ...] = (
     store_changes.feedback_can_be_taken_back,
     store_changes.a_model_goes_back,
     store_changes.a_key_can_be_forgotten,
-    store_changes.all_that_changes_weights_is_told,
+    store_changes.all_that_changes_weights_is_listed,
     store_changes.calls_are_known_again,
     store_changes.settings_can_change,
     store_decisions.states_are_kept,

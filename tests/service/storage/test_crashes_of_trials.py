@@ -80,11 +80,11 @@ class App:
                 self.learnt.add(id)
 
 
-def check(data: Path, aside: Path, app: App) -> int:
+def check(data: Path, copy: Path, app: App) -> int:
     """The folder after a crash gives the result of an uninterrupted run, and holds each thing once."""
-    shutil.rmtree(aside, ignore_errors=True)
-    shutil.copytree(data, aside)
-    engine = Engine(aside, synchronous="OFF")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(data, copy)
+    engine = Engine(copy, synchronous="OFF")
     try:
         logs = {
             name: [msgspec.json.decode(line) for line in engine.events.all_lines(served)]
@@ -92,7 +92,7 @@ def check(data: Path, aside: Path, app: App) -> int:
         }
     finally:
         engine.close()
-    with Inspection(aside) as seen:
+    with Inspection(copy) as seen:
         for name in MODELS:
             assert audit_model(seen, seen.model(name)).problems == []
     out = {event["decision"]: name for name, log in logs.items() for event in log if event["type"] == "decision"}

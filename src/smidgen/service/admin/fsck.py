@@ -52,7 +52,7 @@ class ChainChecker:
         self._counts = counts
         self._base = base
         self._digest = digest
-        self._told: bytes | None = None
+        self._stated: bytes | None = None
         self._chain = Chain(base.seq, base.chain) if base is not None else Chain()
         self._created: Event | None = None
         self._version = base.version if base is not None else 0
@@ -94,7 +94,7 @@ class ChainChecker:
         self._changed = self._changed or event.type in _CHANGES
         if event.type == RETAINED and self._base is not None:
             fields = codec.read_fields(event.body, event.seq)
-            self._told = fields.get("digest") if fields.get("base") == self._base.seq else self._told
+            self._stated = fields.get("digest") if fields.get("base") == self._base.seq else self._stated
 
     def end(self) -> Iterator[tuple[str, str]]:
         """There is no more; hold the counts against what there was."""
@@ -110,7 +110,7 @@ class ChainChecker:
             ):
                 if count != counted:
                     yield "counts", f"{count} {what} are counted and the log has {counted}"
-        if self._base is not None and self._told != self._digest:
+        if self._base is not None and self._stated != self._digest:
             yield "base", f"the base state at event {self._base.seq} is not the one that the log tells of"
         for seq, digest in self._rewritten.items():
             if self._rewrites.get(seq) != digest:
