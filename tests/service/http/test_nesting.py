@@ -13,9 +13,9 @@ import pytest
 from starlette.routing import Route
 
 from service.asgi import Caller
+from smidgen.learners.plugins import load_plugins
 from smidgen.service.errors import DEEP
 from smidgen.service.http.app import DEMOS, routes
-from smidgen.service.plugins import load_plugins
 
 DEPTHS = (DEEP - 20, DEEP + 1, 480, 1_000, 100_000)
 #: Every body at the depths around our own limit; past it all are refused at one place, and every fourth body is enough.

@@ -608,10 +608,6 @@ class Blueprint:
         """A fresh learner; every key has a seed of its own. One whose keys share names reads rows."""
         return fresh_learner(self._each, key, guarded=self.guarded)
 
-    def record_learner(self) -> Learner:
-        """A fresh learner that takes what apps send, names of its own included."""
-        return self._made.fresh() if self.shared.names else self.learner(None)
-
     def row_learner(self) -> Blueprint:
         """Make a fresh learner without its vectorizer: it takes the rows that are made of records."""
         if self.features is None:

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from smidgen.errors import SmidgenError
+from smidgen.learners.plugins import load_plugins
 from smidgen.service.engine import blueprint
 from smidgen.service.engine.engine import Engine, unique_worker_name
 from smidgen.service.engine.log_reader import EventLog
@@ -50,7 +51,6 @@ from smidgen.service.http.tracing import TRACEPARENT, Tracing
 from smidgen.service.http.webhooks import Webhooks, check_webhook
 from smidgen.service.http.workers import publish_status
 from smidgen.service.monitoring.health import Health
-from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
 
 #: Demos: imported as plugins of other distributions are.

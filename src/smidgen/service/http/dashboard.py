@@ -35,11 +35,11 @@ from smidgen.service.monitoring.curves import (
     learnt_points,
     made_points,
     settings_marks,
+    spend_points,
     timed,
     version_since,
 )
 from smidgen.service.monitoring.health import SEVERITIES
-from smidgen.service.monitoring.spend_curve import spend_points
 from smidgen.service.monitoring.stories import feedback_form, recent, story_sentences
 from smidgen.service.monitoring.summaries import ModelSummary, sort_summaries
 from smidgen.service.monitoring.weights import in_words, keys, known_names, largest_weights

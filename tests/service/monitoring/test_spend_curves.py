@@ -7,7 +7,7 @@ import pytest
 from service.bodies import model
 from service.engine.test_spending import FREE, PRICED, amend, opened, play
 from smidgen.service.engine.engine import Engine
-from smidgen.service.monitoring.spend_curve import LATEST, WINDOW, spend_points
+from smidgen.service.monitoring.curves import LATEST, WINDOW, spend_points
 
 
 def points(engine: Engine) -> list[dict[str, float]]:
