@@ -309,7 +309,7 @@ def test_new_names_are_numbered_as_the_record_has_them(texts: tuple[str, ...], d
         features.learn(each)
 
 
-def test_names_are_bounded_and_told_apart() -> None:
+def test_names_are_bounded_and_distinguished() -> None:
     vectorizer = learnt({"c": "x" * 900}, {"c": "x" * 901})
     assert [len(name) for name in vectorizer.names[1:]] == [limits.NAME] * 2
     assert len(set(vectorizer.names)) == 3

@@ -95,7 +95,7 @@ MUTANTS = [
         f"{SURVIVORS}::test_the_window_holds_for_decisions_from_memory_and_from_disk",
     ),
     Mutant(
-        "a decision that is told again expires at another time",
+        "a decision that is repeated expires at another time",
         "service/engine/log_reader.py",
         "decision, event.at + body.window_s)",
         "decision, event.at + 2 * body.window_s)",
@@ -317,7 +317,7 @@ MUTANTS = [
         "service/engine/lifecycle.py",
         "model = self._models.add(name, _as_copied(blueprint), self._clock())",
         "model = self._models.add(name, blueprint, self._clock())",
-        f"{RIGHTS}::TestImportedLogs::test_stand_alone_whoever_imports_them",
+        f"{RIGHTS}::TestImportedLogs::test_stand_alone_for_any_importer",
     ),
     Mutant(
         "a caller that may copy a model may give the copy any name",

@@ -394,7 +394,7 @@ def test_the_address_of_the_database_is_for_the_log(
     assert "secret" not in listed[0]
 
 
-def test_a_path_of_the_disk_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_of_the_disk_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Caller(tmp_path) as call:
 
         def full(*_: object) -> Any:

@@ -97,7 +97,7 @@ def test_the_worst_requests_do_not_silence_it(tmp_path: Path, step: int) -> None
             assert client.get("/readyz").status_code == 200
 
 
-def test_commands_run_aside_from_the_event_loop(tmp_path: Path) -> None:
+def test_commands_run_outside_the_event_loop(tmp_path: Path) -> None:
     """While one takes its time, everything that only looks is answered."""
     with Caller(tmp_path) as caller:
         caller.put("/v1/models/rank", RANK)

@@ -33,7 +33,7 @@ class EndpointSpec:
     name
         Its operationId: one word or a few, in camel case.
     body
-        The struct that the body is read into, or a function that gives it (the loops' structs change with guests).
+        The struct that the body is read into, or a function that gives it (the loops' structs change with plugins).
     reply
         The struct that is answered, or a function that gives a schema; None if it is no JSON.
     status

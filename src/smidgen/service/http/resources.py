@@ -122,7 +122,7 @@ class Options:
     public_url, trusted_proxies
         See `Gate`.
     modules
-        What guests bring: imported before anything else.
+        Modules of plugins: imported before anything else.
     personalizer, apprentice
         The model that calls of the retired hosted product mean, and whether it only watches what the app would do.
     workers, worker

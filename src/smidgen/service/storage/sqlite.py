@@ -436,8 +436,8 @@ class SQLiteStore(SingleWriter, SqlStore):
     def __init__(self, folder: Path, *, synchronous: str = "FULL") -> None:
         self.folder = folder
         self._heads = snapshots.Heads(folder)
-        witnesses = TailCheck(folder)  # before the database, which may grow meanwhile
-        witnesses.refuse_alone()
+        tail = TailCheck(folder)  # before the database, which may grow meanwhile
+        tail.refuse_alone()
         data_dir.restrict(folder)
         self.connection = connect(folder, synchronous=synchronous)
         self.snapshots = Snapshots(folder)
@@ -449,8 +449,8 @@ class SQLiteStore(SingleWriter, SqlStore):
         self.write_checkpoint, self.purge = self._writes.write_checkpoint, self._writes.purge
         try:
             self._refuse_torn()
-            witnesses.refuse_loss(self.chain, self.floor, self._name)
-            self._heads.write(self._missing_heads(witnesses))
+            tail.refuse_loss(self.chain, self.floor, self._name)
+            self._heads.write(self._missing_heads(tail))
         except BaseException as error:
             try:
                 refuse_damaged(self.connection, error)
@@ -594,10 +594,10 @@ class SQLiteStore(SingleWriter, SqlStore):
         self._buffer.close()
         self._heads.close()
 
-    def _missing_heads(self, witnesses: TailCheck) -> dict[int, snapshots.Head]:
+    def _missing_heads(self, tail: TailCheck) -> dict[int, snapshots.Head]:
         """Log heads that the file of heads lacks: it is new, was torn, or was deleted."""
         rows = self._buffer.rows(sql.LOG_HEADS)
-        return {shard: snapshots.Head(seq, chain) for shard, seq, chain in rows if shard not in witnesses.heads}
+        return {shard: snapshots.Head(seq, chain) for shard, seq, chain in rows if shard not in tail.heads}
 
     def _refuse_torn(self) -> None:
         """Refuse a log whose last event is not that of the counts of its shard."""
