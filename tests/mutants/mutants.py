@@ -554,9 +554,9 @@ MUTANTS = [
     Mutant(
         "every question whether it is ready writes to the disk",
         "service/http/resources.py",
-        "if self.writer.healthy and idle < BELIEVED_S:",
-        "if self.writer.healthy and idle < 0.0:",
-        f"{WIRE}::test_readiness_is_proved_by_a_write_once_in_some_seconds",
+        "if self.writer.healthy and idle < WRITTEN_S and",
+        "if self.writer.healthy and idle < 0.0 and",
+        f"{WIRE}::test_readiness_is_proved_by_a_write_once_in_a_minute",
     ),
     Mutant(
         "nested records are walked as deep as they are",

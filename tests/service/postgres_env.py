@@ -78,7 +78,7 @@ ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
     ("test_unlearning", "test_a_large_file_is_written_again_when_nobody_asks"): "unused parts of SQLite's file",
     ("test_ready", "test_a_disk_that_became_read_only"): "SQLite's switch; test_workers stops the database",
     ("test_ready", "test_a_probe_takes_as_much_as_a_decision_and_leaves_nothing_behind"): "SQLite's files",
-    ("test_refused_connections", "test_readiness_is_proved_by_a_write_once_in_some_seconds"): "SQLite's files",
+    ("test_refused_connections", "test_readiness_is_proved_by_a_write_once_in_a_minute"): "SQLite's files",
     ("test_shards_http", "test_a_replay_is_that_of_the_keys"): "other processes read the data folder",
     ("test_shards_http", "test_back_to_a_moment"): "commands on a data folder",
     ("test_exports", "test_a_log_that_begins_with_a_base_goes_out_too"): "copies the data folder",

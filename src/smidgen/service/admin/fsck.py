@@ -21,7 +21,7 @@ from smidgen.service.log.checkpoint import RETAINED, Checkpoint, checkpoint_dige
 from smidgen.service.log.events import DECIDED, DIGEST, ERASED, Chain, Event, is_rewritten, present_digest
 from smidgen.service.schemas import ModelBody, Name
 from smidgen.service.storage import data_dir, integrity
-from smidgen.service.storage.address import Place
+from smidgen.service.storage.address import Place, parse_address
 from smidgen.service.storage.data_dir import in_use
 from smidgen.service.storage.integrity import Problem, Problems
 from smidgen.service.storage.records import Counts, ModelRow, State
@@ -182,7 +182,7 @@ class FsckReport(msgspec.Struct):
         return [finding for finding in self.findings if finding.code != "learner"]
 
 
-def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> FsckReport:
+def fsck(where: Place | str, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> FsckReport:
     """Check a data folder, or a database, next to a running service or without.
 
     Parameters
@@ -194,6 +194,7 @@ def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, 
     progress
         Called with the progress.
     """
+    where = parse_address(where)
     if not isinstance(where, Path):
         with Inspection(where) as seen:
             return _Check(seen, deep, progress).run()

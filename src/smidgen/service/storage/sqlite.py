@@ -9,6 +9,7 @@ except before the query of a decision by its id, if nothing of that decision is 
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import threading
 import time
@@ -415,6 +416,7 @@ class _NoLocks:
 #: A fragmented database of at most this size is compacted at once, which takes less than half a second.
 SMALL = 16 << 20
 _PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
+_SPACE = 1 << 20  # bytes; with less, only a write shows whether there is enough
 
 
 class SQLiteStore(SingleWriter, SqlStore):
@@ -574,6 +576,14 @@ class SQLiteStore(SingleWriter, SqlStore):
     def probe(self) -> None:
         """Write as many bytes as an ordinary decision: the commit shows whether the disk accepts writes."""
         self._buffer.run(sql_writes.SQLITE_PROBE, (_PROBE,))
+
+    def seems_writable(self) -> bool:
+        """Ask the file system whether it is writable and has space."""
+        try:
+            disk = os.statvfs(self.folder)
+        except OSError:
+            return False
+        return not disk.f_flag & os.ST_RDONLY and disk.f_bavail * disk.f_frsize > _SPACE
 
     def reader(self) -> StoreReader:
         """A reading view of its own."""
