@@ -166,7 +166,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "a name that is no string": ({3: "x"}, "a field called 3"),
     "an empty name": ({"": "x"}, "a field whose name is ''"),
     "a long name": ({"x" * 10**6: 1}, "1,000,000 characters"),
-    "an object": ({"it": object()}, "it is a object"),
+    "an object": ({"it": object()}, "it is an object"),
     "a function": ({"it": math.sqrt}, "it is a builtin"),
     "a class": ({"it": int}, "it is a type"),
     "complex": ({"it": 1j}, "it is a complex"),
