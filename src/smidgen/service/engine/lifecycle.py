@@ -512,9 +512,9 @@ def refold_without(
     reading, shards
         What is committed, and all models by shard.
     model, key
-        Who is to be forgotten where.
+        The model, and the key to forget in it.
     progress
-        Told how far it is.
+        Receives the progress.
     """
     left = LogsWithoutKey(shards, key, progress)
     left.follow(reading, [one for one in related_models(reading, shards, model) if has_key(reading, one, key)])
