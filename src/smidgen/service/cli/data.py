@@ -260,7 +260,9 @@ def backup(file: Backup, data: Data = DATA, modules: Import = None) -> None:
     with bar() as progress:
         made = write(file, data, progress=progress)
     size = file.stat().st_size
-    typer.echo(f"Wrote and verified {file}: {count(made.models, "model")}, {count(made.events, "event")}, {size:,} bytes.")
+    typer.echo(
+        f"Wrote and verified {file}: {count(made.models, 'model')}, {count(made.events, 'event')}, {size:,} bytes."
+    )
 
 
 def restore(
@@ -282,7 +284,8 @@ def restore(
     with bar() as progress:
         done = put(file, data, force=force, deep=deep, progress=progress)
     made = done.manifest
-    typer.echo(f"Restored {data}: {count(made.models, "model")}, {count(made.events, "event")}, as of {made.made_at}. No errors found.")
+    size = f"{count(made.models, 'model')}, {count(made.events, 'event')}"
+    typer.echo(f"Restored {data}: {size}, as of {made.made_at}. No errors found.")
     if done.moved is not None:
         typer.echo(f"Renamed the old folder to {done.moved}.")
 
