@@ -182,19 +182,40 @@ def test_the_budget_may_change_and_end() -> None:
     assert "price" not in engine.decide("m", request({"candidates": FREE}))
 
 
+def over_budget(engine: Engine) -> Any:
+    return OverBudget().run(Evidence(engine.store, engine.models["m"], 2000.0))
+
+
 def test_health_says_that_nobody_can_meet_a_budget() -> None:
     engine, _, _ = opened(BODY | {"budget": {"usd": 0.1}})
-    for _ in range(250):
+    for _ in range(40):
         engine.decide("m", request({"candidates": PRICED}))
-    model_ = engine.models["m"]
-    found = OverBudget().run(Evidence(engine.store, model_, 2000.0))
-    assert found is not None
-    assert found.code == "over_budget"
-    assert found.figures["limit"] == 0.1
+    found = over_budget(engine)
+    assert (found.code, found.severity) == ("over_budget", "problem")
+    assert (found.figures["limit"], found.figures["cheapest"]) == (0.1, 1.0)
     assert "cheapest" in found.message
-    amend(engine, budget={"usd": 10.0}, min_share=0.3)
+    amend(engine, budget={"usd": 1.0})
+    assert over_budget(engine) is None
+
+
+def test_health_says_that_more_is_spent_than_the_limit() -> None:
+    engine, _, _ = opened()
+    play(engine, 220, PRICED, chosen="c")
+    found = over_budget(engine)
+    assert (found.code, found.figures["recent"]) == ("over_budget", 20.0)
+
+
+@pytest.mark.parametrize(
+    ("exploration", "floor"),
+    [({"min_share": 0.3, "explore": 0.0}, 7.5), ({"explore": 0.5}, 0.5 * 3 / (1 + 1 / 4 + 1 / 20))],
+    ids=["min_share", "explore"],
+)
+def test_health_says_that_exploration_alone_costs_half_of_the_limit(exploration: Any, floor: float) -> None:
+    engine, _, _ = opened(BODY | exploration | {"budget": {"usd": 2.1 * floor}})
     engine.decide("m", request({"candidates": PRICED}))
-    assert OverBudget().run(Evidence(engine.store, model_, 2000.0)).figures["floor"] == pytest.approx(7.5)
+    assert over_budget(engine) is None
+    amend(engine, budget={"usd": 1.9 * floor})
+    assert over_budget(engine).figures["floor"] == pytest.approx(floor)
 
 
 def test_a_copy_has_the_same_limit_and_has_spent_nothing() -> None:

@@ -24,6 +24,7 @@ from smidgen.learners import Learner
 from smidgen.learners.pipeline import unwrap, vectorizer_of
 from smidgen.service.engine.blueprint import (
     Blueprint,
+    amended_holdout,
     amended_settings,
     canonical,
     enforce_limit,
@@ -68,7 +69,8 @@ class AmendHandler(CommandHandler):
             raise Impossible("the body is empty", f"send one of {', '.join(AmendBody.__struct_fields__)}")
         _refuse_foreign_settings(model, given)
         if given.get("holdout") is not None:
-            given["holdout"] = _with_salt_of(model, given["holdout"])
+            held = amended_holdout(model.blueprint.terms.holdout, given["holdout"])
+            given["holdout"] = with_salt(held)  # so that the log says which
         common = {name: value for name, value in given.items() if name not in (*OWN, *CHAMPIONS_OWN)}
         for part in model.parts:
             self._amend(part, given)
@@ -90,14 +92,6 @@ class AmendHandler(CommandHandler):
             self._store.cancel_expiries(model.shard)
         self._open_decisions.clear()
         self._models.replace_settings(model, blueprint, tuple(_amend_epoch(era, given) for era in model.past))
-
-
-def _with_salt_of(model: ServedModel, given: Holdout) -> Holdout | None:
-    """Return a holdout with the salt that the model has, or a new one, so that the log says which."""
-    old = model.blueprint.terms.holdout
-    if old is None:
-        return with_salt(given)
-    return given if given.salt else msgspec.structs.replace(given, salt=old.salt)
 
 
 def _refuse_foreign_settings(model: ServedModel, given: dict[str, Any]) -> None:
