@@ -41,6 +41,7 @@ from smidgen.service.engine.model import PLACE, HashedNames, ServedModel, Settin
 from smidgen.service.engine.rebuild import MemoryBudget, rebuild_all
 from smidgen.service.engine.registry import resolved_settings
 from smidgen.service.engine.shared_state import SharedKeyState
+from smidgen.service.engine.spending import drop_saved
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import Conflict, Impossible, Retained, Unknown, json_text
 from smidgen.service.log import codec
@@ -432,6 +433,7 @@ class ForgetHandler(CommandHandler):
         places = known.table.extent if known is not None and known.table is not None else None
         names = model.hashed is not None and any(map(names_in, self._store.events_of_key(model.shard, key)))
         self._store.unstage(model.shard)  # a base that is being made may hold the key
+        drop_saved(self._store, model.shard)
         count, verdict = self._store.forget(model.shard, key, self._clock(), places, left.rewrites)
         self._open_decisions.clear()
         model.scaled.pop(key, None)

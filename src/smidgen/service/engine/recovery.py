@@ -20,6 +20,7 @@ from smidgen.service.engine.replay import (
     replay,
 )
 from smidgen.service.engine.shared_state import KIND, ExactMean, SharedKeyState, fold
+from smidgen.service.engine.spending import KIND as SPENDING
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log import codec
 from smidgen.service.log.checkpoint import Checkpoint
@@ -119,7 +120,7 @@ def current_states(reading: LogReader, shard: int) -> Iterator[State]:
 def state_problem(state: State) -> str | None:
     """Why a published state cannot be used, or None."""
     try:
-        if decode_learner(state.content, state.place)[0].kind not in (KIND, NAMES):  # those are no learners
+        if decode_learner(state.content, state.place)[0].kind not in (KIND, NAMES, SPENDING):  # those are no learners
             Learner.from_bytes(state.content, state.place)
     except _UNREADABLE as error:
         return str(error)
