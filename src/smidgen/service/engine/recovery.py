@@ -97,6 +97,8 @@ def latest_usable_snapshot(
     """
     checkpoint = reading.checkpoint(model.shard)
     first, last = checkpoint.seq if checkpoint is not None else 0, model.seq if upto is None else upto
+    if key is None:  # it learns from every unit, also from one that was forgotten since
+        first = max(first, reading.last_forgetting(model.shard))
     for state in reading.states(model.shard, key):
         fits = state.own and first <= state.seq <= last and not state.is_outdated
         if fits and not undone.is_stale(reading.version_at(model.shard, state.seq)):
