@@ -83,8 +83,8 @@ test-generated: $(VENV)/.ready ## generate a Python client and TypeScript types 
 	OPENAPI_PYTHON_CLIENT="$(CURDIR)/$(VENV)/generators/bin/openapi-python-client" \
 		OPENAPI_TYPESCRIPT="$(CURDIR)/$(VENV)/generators/node_modules/.bin" $(BIN)/python -m pytest tests/service/http/test_openapi.py
 
-package: $(VENV)/.ready ## build wheels and sdists of smidgen and of the papers, install each into an empty environment, and try it
-	bash .ci/smoke
+package: $(VENV)/.ready ## build wheels and sdists of smidgen and of the papers, install each into an empty environment, and try it (PYTHONS="python3.12 …": for other interpreters too)
+	bash .ci/smoke $(PYTHONS)
 
 COVERING := tests/service/test_engine.py \
 	$(patsubst %,tests/service/storage/test_%.py,stores store_edges heads snapshots permissions) \

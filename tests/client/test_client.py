@@ -97,7 +97,7 @@ class TestLoops:
         assert second.scores is not None
         assert second.scores[0] == max(second.scores)
 
-    def test_ids_beside_a_matrix_or_a_list(self, client: smidgen.Client, name: str) -> None:
+    def test_ids_next_to_a_matrix_or_a_list(self, client: smidgen.Client, name: str) -> None:
         model = client.create(name, loop="choose", learner="PreferencePerceptron", params={"dim": 3})
         for rows in (np.eye(3), np.eye(3).tolist(), np.eye(3, dtype=np.int64)):
             assert model.decide(rows, ids=["a", "b", "c"]).choice == "a"
@@ -211,7 +211,7 @@ class TestRetries:
             answers = model.decide_many(np.eye(3))
             assert [event["decision"] for event in model.log(after=1)] == [each.id for each in answers]
 
-    def test_not_now_is_heeded(self, live: Live, name: str, waits: list[float]) -> None:
+    def test_retry_after_is_respected(self, live: Live, name: str, waits: list[float]) -> None:
         with smidgen.Client(live.url, transport=Faulty(busy, busy)) as client:
             client.create(name, loop="rank", learner="PreferencePerceptron", params={"dim": 3})
         assert waits == [2.0, 2.0], "as Retry-After asks"
@@ -288,7 +288,7 @@ class TestRefusals:
             client.create(name, loop="choose", learner="PreferencePerceptron", params={"dim": 3})
         assert (refusal.value.status, refusal.value.code) == (409, "conflict")
 
-    def test_labels_belong_beside_the_params(self, client: smidgen.Client, name: str) -> None:
+    def test_labels_belong_next_to_the_params(self, client: smidgen.Client, name: str) -> None:
         with pytest.raises(ServiceError, match="labels is not a param") as refusal:
             client.create(name, loop="label", learner="Banditron", params={"dim": 2, "labels": ["a", "b"]})
         assert refusal.value.status == 422

@@ -50,11 +50,11 @@ class Listening(InProcess):
 
     def __init__(self, learner: smidgen.Pipeline) -> None:
         super().__init__(learner)
-        self.told: list[dict[str, Any]] = []
+        self.feedback: list[dict[str, Any]] = []
 
     def report(self, decision: str, feedback: Mapping[str, Any]) -> None:
         super().report(decision, feedback)
-        self.told.append(dict(feedback))
+        self.feedback.append(dict(feedback))
 
 
 def ask(router: Any, text: str = "2 + 2?") -> Any:
@@ -77,7 +77,7 @@ def test_it_learns_which_model_answers_well() -> None:
     assert routing.fallbacks == 0
 
 
-def test_a_served_model_is_asked_and_told(tmp_path: Path) -> None:
+def test_a_served_model_decides_and_gets_feedback(tmp_path: Path) -> None:
     with Live(tmp_path) as service, Client(service.url) as client:
         model = client.create("router", loop="choose")
         router = new_router()
@@ -97,13 +97,13 @@ def test_the_judge_and_the_cost_are_reported() -> None:
     router = new_router({CHEAP: "yes, of course", DEAR: "yes, of course"})
     chooser = Listening(learner)
     Routing(router, chooser, judge=lambda messages, response: 1.0, currency="usd").install()
-    told = chooser.told
+    feedback = chooser.feedback
     ask(router, "a longer question, which has some tokens")
     until = time.monotonic() + 20
-    while not told and time.monotonic() < until:
+    while not feedback and time.monotonic() < until:
         time.sleep(0.05)  # litellm calls back from a thread of its own
-    assert told[0]["reward"] == 1.0
-    assert told[0]["costs"]["usd"] > 0.0
+    assert feedback[0]["reward"] == 1.0
+    assert feedback[0]["costs"]["usd"] > 0.0
     while not learner.rounds and time.monotonic() < until:
         time.sleep(0.05)
     assert learner.rounds == 1

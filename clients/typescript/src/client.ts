@@ -91,8 +91,8 @@ export class Client {
 
   /** Tell what many people did, in one call; for each, in order, what became of it. */
   async learnMany(feedback: readonly (Feedback & { readonly decision: Decided })[]): Promise<Result[]> {
-    const told = feedback.map((each) => ({ ...each, decision: id(each.decision) }));
-    return (await this.#json<{ results: Result[] }>("POST", "/v1/feedback:batch", { feedback: told })).results;
+    const body = feedback.map((each) => ({ ...each, decision: id(each.decision) }));
+    return (await this.#json<{ results: Result[] }>("POST", "/v1/feedback:batch", { feedback: body })).results;
   }
 
   /** Let a decision count that was asked for with `activate: false`. */
@@ -115,7 +115,7 @@ export class Client {
     return (await this.#json<{ weights: Weight[] }>("GET", `${model(name)}/weights${query(asked)}`)).weights;
   }
 
-  /** What was found about a model, the worst first, each with its figures and the way out. */
+  /** Findings about a model, the worst first, each with its figures and a hint. */
   async health(name: string): Promise<Finding[]> {
     return (await this.#json<{ findings: Finding[] }>("GET", `${model(name)}/health`)).findings;
   }
@@ -261,8 +261,8 @@ export class Client {
 
   #attempt(method: string, path: string, body: Uint8Array | string | undefined, media: string, signal: AbortSignal): Promise<Response> {
     const headers = body === undefined ? this.#headers : { ...this.#headers, "content-type": media };
-    const told = body === undefined ? {} : { body: body as BodyInit };
-    return this.#fetch(this.#base + path, { method, headers, signal, credentials: "same-origin", ...told });
+    const content = body === undefined ? {} : { body: body as BodyInit };
+    return this.#fetch(this.#base + path, { method, headers, signal, credentials: "same-origin", ...content });
   }
 }
 

@@ -43,7 +43,7 @@ export type Feedback = Readonly<Partial<Schemas["FeedbackBody"]>>;
 export type Learnt = Schemas["FeedbackReply"];
 /** Of feedback in a batch: what became of it, or why it was refused. */
 export type Result = Learnt | { error: Problem };
-/** What was wrong, and the way out. */
+/** An error: its code, a message, and a hint. */
 export type Problem = Schemas["ErrorDetail"];
 /** A model at a glance: settings, version, counts, quality. */
 export type Description = Schemas["ModelReply"];
@@ -61,7 +61,7 @@ export type Example = Readonly<Record<string, unknown>> & { readonly answer: unk
 export type Event = Readonly<Record<string, unknown>> & { readonly seq: number; readonly type: string };
 /** What a user's edits say: in sentences, and by trait. */
 export type Taste = Schemas["TasteReply"];
-/** A champion and the one beside it. */
+/** A champion, and its challenger or shadow. */
 export type Comparison = Schemas["CompareReply"];
 /** What a candidate earned. */
 export type CandidateRow = Schemas["CandidateRow"];

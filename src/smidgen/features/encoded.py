@@ -377,7 +377,7 @@ def _sound(e: Encoded) -> bool:
 
 
 def _is_entry(entry: Any, n: int) -> bool:
-    """Check whether a slot has an id, and excludes some of so many candidates."""
+    """Check whether a slot has an id, and excludes some of ``n`` candidates."""
     id, excluded = entry
     return isinstance(id, str) and all(isinstance(place, int) and 0 <= place < n for place in excluded)
 

@@ -502,8 +502,8 @@ class Pipeline(PricedLearner):
         encoded = encoded_in(now, self.dim)
         ids, columns = self._features.planned(encoded)
         inner, made = self._inner, on_columns(self._inner, now, columns)
-        told = feedback if isinstance(inner, RewardLearner) else by_position(feedback, encoded)
-        self._step(encoded, ids, lambda: inner._learn(made, told))
+        answer = feedback if isinstance(inner, RewardLearner) else by_position(feedback, encoded)
+        self._step(encoded, ids, lambda: inner._learn(made, answer))
 
     def _priced_rows(self, decision: Decision) -> Rows:
         return known_rows(encoded_in(decision, self.dim))

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from smidgen import serialization
+from smidgen import checks, serialization
 from smidgen.arrays import read_only, writable
 from smidgen.decision import Decision
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
@@ -187,6 +187,8 @@ def loops_read(learner: Any, dim: int) -> frozenset[str]:
 
 def encoded_in(decision: Decision, dim: int) -> Encoded:
     """The encoded record, or candidates, of a decision."""
+    if not isinstance(decision, Decision):
+        raise InvalidArgument(f"{checks.shown(decision)} is not a Decision", "pass what decide returned")
     encoded = decision.context
     if not isinstance(encoded, Encoded) or encoded.dim != dim:
         raise DecisionMismatch(

@@ -14,7 +14,7 @@ import pytest
 
 from service.bodies import MODELS, decision_body, reaction
 from service.browser import Visit, served, window
-from service.sample_plugins import guest_loop
+from service.sample_plugins import plugin_loop
 from service.tokens import Mint
 
 REFUSED = "Failed to load resource"
@@ -60,7 +60,7 @@ def wait_for(page: Any, selector: str, text: str) -> None:
 
 
 def learnt(page: Any, n: int) -> None:
-    """Until the curve shows so many feedbacks."""
+    """Wait until the curve shows a number of feedbacks."""
     page.wait_for_function("n => document.querySelector('#curve')?.dataset.to === String(n)", arg=n)
 
 
@@ -135,7 +135,7 @@ def _newcomer(visit: Visit) -> None:
     visit.leave()
 
 
-def test_what_is_wrong_is_said_beside_the_form(visit: Visit) -> None:
+def test_errors_are_shown_next_to_the_form(visit: Visit) -> None:
     play(visit.address, "rank", 1)
     page = visit.go("/")
     page.get_by_role("button", name="New model").click()
@@ -191,7 +191,7 @@ def test_every_loop_can_be_tried_by_hand(visit: Visit) -> None:
 
 
 def test_a_loop_of_somebody_else_has_a_page_too(light: Any, tmp_path: Path) -> None:
-    with guest_loop(), served(tmp_path) as address:
+    with plugin_loop(), served(tmp_path) as address:
         visit = Visit(light, address)
         play(address, "rank", 0)
         page = visit.go("/")
@@ -239,9 +239,9 @@ def test_a_page_after_retractions_counts_what_is_open_and_says_why(browser: Any,
 
 
 def test_a_story_can_be_read(visit: Visit) -> None:
-    page = visit.go(f"/#model={play(visit.address, 'rank', 3, 'told')}")
+    page = visit.go(f"/#model={play(visit.address, 'rank', 3, 'ranked')}")
     page.locator(".recent button").first.click()
-    wait_for(page, "dialog .timeline", "The app requested a ranking of 5 candidates from told.")
+    wait_for(page, "dialog .timeline", "The app requested a ranking of 5 candidates from ranked.")
     wait_for(page, "dialog .timeline", "It was learned: the model went from version 2 to 3.")
     page.keyboard.press("Escape")
     page.locator("#story").wait_for(state="hidden")

@@ -256,7 +256,7 @@ class QuadraticTuner(Tuner):
         self._asks, self._moves = stream_key(self._seed, DIRECTION), stream_key(self._seed, COIN)
 
     def _empty(self, columns: int) -> dict[str, NDArray[Any]]:
-        """The arrays of surfaces with so many columns of context, before the first loss."""
+        """The arrays of surfaces with ``columns`` columns of context, before the first loss."""
         shapes = _shapes(self.space.dim, columns, self._kept)
         arrays = {name: np.zeros((self._choices, *shape)) for name, shape in shapes.items()}
         for i in range(self._choices):

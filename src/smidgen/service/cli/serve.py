@@ -47,7 +47,7 @@ Data = Annotated[
 
 
 def _load_plugins(modules: list[str] | None) -> list[str]:
-    from smidgen.service.plugins import load_plugins
+    from smidgen.learners.plugins import load_plugins
 
     load_plugins(modules or ())
     return modules or []

@@ -109,7 +109,10 @@ def vectorizer(body: ModelBody, loop: type[Loop], params: Mapping[str, Any]) -> 
         raise Impossible(f"params.dim is {given} and features.auto.dim is {auto.dim}", "set dim in one place")
     most = loop.most_columns
     if most is not None and auto.dim is not None and auto.dim > most:
-        raise Impossible(f"features.auto.dim is {auto.dim}", f"give at most {most}: so many columns has a context here")
+        raise Impossible(
+            f"features.auto.dim is {auto.dim}",
+            f"set it to at most {most}, the number of columns that a context of this loop can have",
+        )
     text = (auto.text,) if isinstance(auto.text, str) else tuple(auto.text)
     return Vectorizer(
         dim=(most or COLUMNS) if given is None else given,
@@ -607,10 +610,6 @@ class Blueprint:
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own. One whose keys share names reads rows."""
         return fresh_learner(self._each, key, guarded=self.guarded)
-
-    def record_learner(self) -> Learner:
-        """A fresh learner that takes what apps send, names of its own included."""
-        return self._made.fresh() if self.shared.names else self.learner(None)
 
     def row_learner(self) -> Blueprint:
         """Make a fresh learner without its vectorizer: it takes the rows that are made of records."""

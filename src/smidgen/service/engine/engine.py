@@ -479,7 +479,7 @@ class Engine(Maintenance):
     Parameters
     ----------
     place
-        The data folder, a database, or a store.
+        The data folder, a database, the address of either (``postgresql://…``), or a store.
     clock
         Seconds since 1970.
     snapshot_every
@@ -494,7 +494,7 @@ class Engine(Maintenance):
 
     def __init__(
         self,
-        place: Path | Database | Store,
+        place: str | Path | Database | Store,
         *,
         clock: Callable[[], float] = time.time,
         snapshot_every: int = 20_000,
@@ -502,7 +502,7 @@ class Engine(Maintenance):
         synchronous: str = "FULL",
         worker: str | None = None,
     ) -> None:
-        if isinstance(place, Path | Database):
+        if isinstance(place, str | Path | Database):
             place = open_store(place, synchronous=synchronous)
         super().__init__(place, clock, keyed_in_memory, snapshot_every, worker)
         whole = self._context

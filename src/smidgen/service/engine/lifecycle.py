@@ -553,9 +553,9 @@ def refold_without(
     reading, shards
         What is committed, and all models by shard.
     model, key
-        Who is to be forgotten where.
+        The model, and the key to forget in it.
     progress
-        Told how far it is.
+        Receives the progress.
     """
     if not model.keyed:
         units = LogsWithoutUnit(shards, key, progress)

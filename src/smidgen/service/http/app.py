@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from smidgen.errors import SmidgenError
+from smidgen.learners.plugins import load_plugins
 from smidgen.service.engine import blueprint
 from smidgen.service.engine.engine import Engine, unique_worker_name
 from smidgen.service.engine.log_reader import EventLog
@@ -50,11 +51,10 @@ from smidgen.service.http.tracing import TRACEPARENT, Tracing
 from smidgen.service.http.webhooks import Webhooks, check_webhook
 from smidgen.service.http.workers import publish_status
 from smidgen.service.monitoring.health import Health
-from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
 
-#: Guests of the house: brought in as those of others are.
-HOUSE = (
+#: Demos: imported as plugins of other distributions are.
+DEMOS = (
     "smidgen_demos.search",
     "smidgen_demos.drafts",
 )
@@ -69,7 +69,7 @@ async def openapi(request: Request) -> Response:
 
 
 def routes() -> list[BaseRoute]:
-    """Everything that can be asked; guests come last."""
+    """All routes; those of plugins come last."""
     return [
         *map(_route, all_endpoints()),
         *(
@@ -185,7 +185,7 @@ class Application(Starlette):
 
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
     """The service as an ASGI application. Models are read in a thread, apart from the event loop."""
-    load_plugins((*HOUSE, *options.modules))
+    load_plugins((*DEMOS, *options.modules))
     blueprint.set_limit(options.max_learner)
     holding = InFlightBytes(max(LIMIT, 4 * options.max_body))
     gate = Gate(options.public_url, options.trusted_proxies)

@@ -33,7 +33,7 @@ class EndpointSpec:
     name
         Its operationId: one word or a few, in camel case.
     body
-        The struct that the body is read into, or a function that gives it (the loops' structs change with guests).
+        The struct that the body is read into, or a function that gives it (the loops' structs change with plugins).
     reply
         The struct that is answered, or a function that gives a schema; None if it is no JSON.
     status
@@ -123,8 +123,13 @@ def nearest_path(method: str, path: str) -> str | None:
     if len(parts) > LONGEST_PATH:
         return None
     templates = [each.path.split("/") for each in all_endpoints() if each.method == method]
-    filled = ["/".join(map(_filled, each, parts)) for each in templates if len(each) == len(parts)]
-    return nearest(path, (each for each in filled if each != path))
+    filled = [[*map(_filled, each, parts)] for each in templates if len(each) == len(parts)]
+    return nearest(path, ("/".join(each) for each in filled if each != parts and all(map(_is_near, parts, each))))
+
+
+def _is_near(given: str, known: str) -> bool:
+    """Check whether two segments of paths are spelled alike; of ``shop:cpy`` and ``shop:copy`` the verbs."""
+    return given == known or nearest(given.rpartition(":")[2], [known.rpartition(":")[2]]) is not None
 
 
 def _filled(template: str, part: str) -> str:

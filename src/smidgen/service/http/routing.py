@@ -110,7 +110,7 @@ class OwnerClient(ForwardClient):
     def __init__(self, path: str, retry: Callable[[RequestFrame, Deliver], None]) -> None:
         super().__init__(path, lambda: None)
         self._retry = retry
-        self._heard_at = 0.0
+        self._checked_at = 0.0
         self._leaving = False
 
     @property
@@ -120,11 +120,11 @@ class OwnerClient(ForwardClient):
 
     @property
     def _silent_s(self) -> float:
-        return asyncio.get_running_loop().time() - self._heard_at
+        return asyncio.get_running_loop().time() - self._checked_at
 
     def greeted(self, line: FrontLine, frame: ReplyFrame) -> None:
         """Note a sign of life, or that the worker stops: then the line is closed when all replies are there."""
-        self._heard_at = asyncio.get_running_loop().time()
+        self._checked_at = asyncio.get_running_loop().time()
         if frame.status is not None:
             self._leaving = True
             self._close_if_done()

@@ -180,9 +180,8 @@ class _Worker:
 class Supervisor:
     """Starts workers as forks of this process, which does nothing else and so can always fork.
 
-    The very first worker listens at once, so that somebody says that the service is alive while it starts. All others
-    listen when they can decide, and not before that one can: who was told that the service is ready meets nobody who is
-    not.
+    The first worker listens at once and answers ``/healthz`` while the service starts. All others listen when they can
+    decide, and not before the first one can: once ``/readyz`` has answered 200, every worker that listens is ready.
 
     Parameters
     ----------

@@ -306,13 +306,13 @@ def shape_error(status: int, content: bytes) -> tuple[int, bytes]:
     detail = msgspec.json.decode(content or b"{}").get("error") or {}
     status = 400 if status in (405, 409, 413, 415, 422) else status
     message = "; ".join(detail[part] for part in ("message", "hint") if detail.get(part))
-    told = {
+    error = {
         "error": {
             "code": _CODES.get(status, "InternalServerError" if status >= 500 else "BadRequest"),
             "message": message,
         }
     }
-    return status, msgspec.json.encode(told)
+    return status, msgspec.json.encode(error)
 
 
 ERROR_SHAPES["/personalizer/"] = shape_error

@@ -1,7 +1,7 @@
-"""The door for search engines: events of user behaviour insights (UBI) whose ``query_id`` is a decision's id.
+"""Endpoint for search engines: events of user behaviour insights (UBI) whose ``query_id`` is a decision's id.
 
-Their form is that of another standard, so what is not needed is passed over here, and events of other searches or of
-other kinds are no fault. The clicks of one call on one decision are one feedback.
+The events follow a foreign standard, so unneeded fields are ignored, and events of other searches or of other kinds
+are not errors. The clicks of one call on one decision are one feedback.
 """
 
 from __future__ import annotations

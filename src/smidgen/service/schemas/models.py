@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -588,6 +588,9 @@ class AmendBody(Message):
     holdout: HoldoutChange | UnsetType | None = UNSET
     budget: Limits | UnsetType | None = UNSET
     safe: Safe | UnsetType | None = UNSET
+
+    #: Unknown fields that are settings of a model, fixed when it is created; labels can be added (`add_labels`).
+    fixed: ClassVar[frozenset[str]] = frozenset(ModelBody.__struct_fields__) - {"labels"}
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent."""

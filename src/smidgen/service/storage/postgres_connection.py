@@ -366,7 +366,7 @@ class ConnectionPool:
 
 # Queries outside of the writer's batch
 
-#: The rows of a query are read in parts of about so many bytes, of at least and at most so many rows.
+#: The rows of a query are read in parts: about this many bytes each, with this least and this largest number of rows.
 _PART, _FEWEST, _MOST_ROWS = 4 << 20, 16, 2048
 _SNAPSHOT = bind_statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _END = bind_statement("COMMIT")

@@ -556,6 +556,16 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
         """Write data without meaning: the commit shows whether the store accepts writes."""
         ...
 
+    def seems_writable(self) -> bool:
+        """Report without a write that nothing known prevents the next one; False calls for `probe`. Any thread.
+
+        Raises
+        ------
+        DatabaseFailed
+            If the database cannot be reached.
+        """
+        ...
+
     def reader(self) -> StoreReader:
         """A reading view of its own."""
         ...

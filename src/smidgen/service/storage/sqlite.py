@@ -9,6 +9,7 @@ except before the query of a decision by its id, if nothing of that decision is 
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import threading
 import time
@@ -415,6 +416,7 @@ class _NoLocks:
 #: A fragmented database of at most this size is compacted at once, which takes less than half a second.
 SMALL = 16 << 20
 _PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
+_SPACE = 1 << 20  # bytes; with less, only a write shows whether there is enough
 
 
 class SQLiteStore(SingleWriter, SqlStore):
@@ -434,8 +436,8 @@ class SQLiteStore(SingleWriter, SqlStore):
     def __init__(self, folder: Path, *, synchronous: str = "FULL") -> None:
         self.folder = folder
         self._heads = snapshots.Heads(folder)
-        witnesses = TailCheck(folder)  # before the database, which may grow meanwhile
-        witnesses.refuse_alone()
+        tail = TailCheck(folder)  # before the database, which may grow meanwhile
+        tail.refuse_alone()
         data_dir.restrict(folder)
         self.connection = connect(folder, synchronous=synchronous)
         self.snapshots = Snapshots(folder)
@@ -447,8 +449,8 @@ class SQLiteStore(SingleWriter, SqlStore):
         self.write_checkpoint, self.purge = self._writes.write_checkpoint, self._writes.purge
         try:
             self._refuse_torn()
-            witnesses.refuse_loss(self.chain, self.floor, self._name)
-            self._heads.write(self._missing_heads(witnesses))
+            tail.refuse_loss(self.chain, self.floor, self._name)
+            self._heads.write(self._missing_heads(tail))
         except BaseException as error:
             try:
                 refuse_damaged(self.connection, error)
@@ -576,6 +578,14 @@ class SQLiteStore(SingleWriter, SqlStore):
         """Write as many bytes as an ordinary decision: the commit shows whether the disk accepts writes."""
         self._buffer.run(sql_writes.SQLITE_PROBE, (_PROBE,))
 
+    def seems_writable(self) -> bool:
+        """Ask the file system whether it is writable and has space."""
+        try:
+            disk = os.statvfs(self.folder)
+        except OSError:
+            return False
+        return not disk.f_flag & os.ST_RDONLY and disk.f_bavail * disk.f_frsize > _SPACE
+
     def reader(self) -> StoreReader:
         """A reading view of its own."""
         return SqlStoreReader(ThreadConnections(self.folder), _states_in(Snapshots(self.folder)))
@@ -585,10 +595,10 @@ class SQLiteStore(SingleWriter, SqlStore):
         self._buffer.close()
         self._heads.close()
 
-    def _missing_heads(self, witnesses: TailCheck) -> dict[int, snapshots.Head]:
+    def _missing_heads(self, tail: TailCheck) -> dict[int, snapshots.Head]:
         """Log heads that the file of heads lacks: it is new, was torn, or was deleted."""
         rows = self._buffer.rows(sql.LOG_HEADS)
-        return {shard: snapshots.Head(seq, chain) for shard, seq, chain in rows if shard not in witnesses.heads}
+        return {shard: snapshots.Head(seq, chain) for shard, seq, chain in rows if shard not in tail.heads}
 
     def _refuse_torn(self) -> None:
         """Refuse a log whose last event is not that of the counts of its shard."""
