@@ -393,8 +393,9 @@ def forget(
 ) -> None:
     """Delete one user's data from a model, and from the copies of a keyed model.
 
-    Erases the events of the key, or of the unit if the model has no keys, and rebuilds the weights as if these events had never existed. No byte of them remains
-    in the data folder. Backups and exports are not changed: delete those yourself.
+    Erases the events of the key, or of the unit if the model has no keys, and rebuilds the weights as if these events
+    had never existed. No byte of them remains in the data folder. Backups and exports are not changed: delete those
+    yourself.
 
     Example: [bold]smidgen forget banner user-4711[/bold]
     """

@@ -91,7 +91,9 @@ class LogWithoutUnit:
         decisions = self._family.decisions
         if event.type in DECIDED:
             body = codec.read_decision(event.body, event.seq)
-            if (body.shared or {}).get("unit") == self._family.unit or body.beside in decisions:
+            unit = (body.shared or {}).get("unit")
+            self._family.any = self._family.any or unit is not None
+            if unit == self._family.unit or body.beside in decisions:
                 decisions.add(event.decision or "")
                 if body.beside is not None:  # the challenger's, which was shown
                     decisions.add(body.beside)
@@ -222,12 +224,15 @@ class LogsWithoutUnit:
         The store that is followed.
     decisions
         The decisions for the unit, in all of these logs.
+    any
+        Whether any decision was for a unit.
     """
 
     def __init__(self, shards: Mapping[int, ServedModel], unit: str, progress: Progress | None = None) -> None:
         self.unit = unit
         self.reading: StoreReader
         self.decisions: set[str] = set()
+        self.any = False
         self._progress = progress
         self._shards = shards
         self._logs: dict[int, LogWithoutUnit] = {}

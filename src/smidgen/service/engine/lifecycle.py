@@ -440,6 +440,11 @@ class ForgetHandler(CommandHandler):
         self._models.acquire(*family)
         left = ready if ready is not None and ready.is_fresh() else LogsWithoutUnit(self._models.by_shard, unit)
         found = left.follow(self._store, family)
+        if not left.any:
+            raise Impossible(
+                "the model is not keyed, and no decision has a unit",
+                'send "unit" with the requests, or create the model with "keyed": true',
+            )
         if not left.decisions:
             raise Unknown(f"there is no unit {json_text(unit)}", "nothing to forget: no decision was for this unit")
         count = sum(self._erase_unit(one, found[one.shard]) for one in family)
