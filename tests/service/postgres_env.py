@@ -18,7 +18,7 @@ from psycopg.sql import SQL, Identifier
 from cluster import Cluster
 from service import live
 from smidgen.service.engine import inspection
-from smidgen.service.engine.engine import LEASE_S, ShardLeases
+from smidgen.service.engine.leases import LEASE_S, ShardLeases
 from smidgen.service.storage import address
 from smidgen.service.storage.address import Database
 from smidgen.service.storage.postgres import PostgresStore, open_snapshot_reader

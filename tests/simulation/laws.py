@@ -202,10 +202,12 @@ def nothing_is_left(world: World) -> None:
         return
     if any(PERSON in shard.keys or shard.base for shard in world.oracle.shards.values()):
         return
+    for _ in range(2):  # in the first round owners hand over, in the second they receive
+        for worker in world.workers:
+            if worker.engine.leases is not None:
+                worker.engine.take_over(worker.engine.leases.renew())
     for worker in world.workers:
         world._close_reads(worker)
-        if worker.engine.leases is not None:
-            worker.engine.take_over(worker.engine.leases.renew())
         worker.engine.maintain(every=1)
         worker.engine.compact()
     for where, content in world.place.content():

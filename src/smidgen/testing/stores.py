@@ -308,8 +308,26 @@ def a_slot_has_one_owner(make: Callable[[], Store], store: Store) -> None:
         kept = [next(iter(store.states(row.shard, key))).content for key in (None, "k")]
         hold(kept == [b"of its owner"] * 2, "and what it would have published is not kept")
         hold(other.publish(row.shard, None, 1, b"of the new one", second), "the new owner publishes")
+        _workers_know_each_other(store, other)
     finally:
         other.close()
+
+
+def _workers_know_each_other(store: Store, other: Store) -> None:
+    store.wait_for_announcement(0.0)
+    names = [each.name for each in store.join("a", "here:1", 60.0)]
+    hold(names == ["a"], "who joins is among the living")
+    hold(
+        other.join("b", "", 0.0) == [("a", "here:1")], "the living are known to all, and who does not renew is not one"
+    )
+    names = [each.name for each in other.join("b", "", 60.0)]
+    hold(names == ["a", "b"], "the living are in the order of their names")
+    other.announce()
+    hold(store.wait_for_announcement(60.0), "an announcement wakes who waits")
+    other.leave("b")
+    hold([each.name for each in store.join("a", "", 60.0)] == ["a"], "who leaves is not among the living")
+    hold(store.secret("test") == other.secret("test") != b"", "all workers have the same secret")
+    store.leave("a")
 
 
 def writers_share(make: Callable[[], Store], store: Store) -> None:

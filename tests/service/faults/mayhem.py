@@ -21,8 +21,8 @@ from cluster import Cluster
 from service.cuttable_socket import Cuttable
 from service.multi_worker import Fleet, Line
 from smidgen.service.admin.verify import audit_model
-from smidgen.service.engine.engine import LEASE_S
 from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.leases import LEASE_S
 from smidgen.service.http.routing import SILENT_S
 from smidgen.service.storage.address import parse_address
 from smidgen.service.storage.postgres_address import Address

@@ -21,7 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from smidgen.errors import SmidgenError
 from smidgen.learners.plugins import load_plugins
 from smidgen.service.engine import blueprint
-from smidgen.service.engine.engine import Engine, unique_worker_name
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.leases import unique_worker_name
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import Busy, Unknown
@@ -236,7 +237,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
             await router.start()
             app.state.direct = router
         if engine.leases is not None:
-            engine.leases.start(writer.take_over)
+            engine.leases.start(writer.take_over, writer.finish_batch, router.look_soon if router else lambda: None)
         keeping = asyncio.create_task(retention_loop(here), name="smidgen retention")
         telling = asyncio.create_task(publish_status(here), name="smidgen board")
         noting = asyncio.create_task(record_uses_loop(here), name="smidgen tokens")
@@ -248,6 +249,8 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
             yield
         finally:
             stopping.set()
+            if engine.leases is not None:
+                await asyncio.to_thread(engine.leases.hand_over, writer.finish_batch)
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)

@@ -26,6 +26,7 @@ from smidgen.service.errors import BadRequest, StorageFailed, json_text
 from smidgen.service.http.auth import USED_S, Tokens
 from smidgen.service.http.jobs import ModelJobs
 from smidgen.service.http.metrics import MODELS, Metrics, Note
+from smidgen.service.http.peers import PeerAddress
 from smidgen.service.http.telemetry import RequestObserver
 from smidgen.service.monitoring.curves import Curves
 from smidgen.service.monitoring.health import Health
@@ -131,6 +132,8 @@ class Options:
         Where they say how they are.
     lines
         The folder of the sockets over which workers pass requests to each other; None: they do not.
+    peer
+        Where workers of other machines may pass requests to this one; None: they may not, nor does this one to them.
     access_log
         Whether every request is logged.
     metrics_models
@@ -158,6 +161,7 @@ class Options:
     worker: int = 0
     board: SharedStatus | None = None
     lines: Path | None = None
+    peer: PeerAddress | None = None
     access_log: bool = False
     metrics_models: int = MODELS
     otel: bool = False

@@ -289,16 +289,32 @@ class PromotedReply(Struct, kw_only=True):
 
 
 _LIMITS = {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "minItems": 2, "maxItems": 2}
+_KINDS = {
+    "integer": "A whole number: its lowest and highest value.",
+    "log": "A positive number that is searched by its logarithm: its lowest and highest value.",
+}
 _KNOB = {
     "anyOf": [
         _LIMITS,
         *(
-            {"type": "object", "properties": {kind: _LIMITS}, "required": [kind], "additionalProperties": False}
-            for kind in ("integer", "log")
+            {
+                "type": "object",
+                "properties": {kind: {"description": text, **_LIMITS}},
+                "required": [kind],
+                "additionalProperties": False,
+            }
+            for kind, text in _KINDS.items()
         ),
         {
             "type": "object",
-            "properties": {"categories": {"type": "array", "items": {"type": "string"}, "minItems": 2}},
+            "properties": {
+                "categories": {
+                    "description": "Names to choose among.",
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "minItems": 2,
+                }
+            },
             "required": ["categories"],
             "additionalProperties": False,
         },

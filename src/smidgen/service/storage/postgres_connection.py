@@ -162,6 +162,19 @@ class Connection:
             answers += self._pipeline(calls[first : first + _TOGETHER])
         return answers
 
+    def notifications(self, seconds: float) -> set[str]:
+        """Wait for notifications, at most so many seconds; their payloads."""
+        connection, found = self._connection, set[str]()
+        try:
+            if self._poll.poll(seconds * 1000):
+                connection.consume_input()
+            while (notification := connection.notifies()) is not None:
+                found.add(notification.extra.decode())
+        except psycopg.OperationalError as error:
+            self.close()
+            raise database_error(error, self.address) from error
+        return found
+
     def _pipeline(self, calls: Sequence[BoundStatement]) -> Rows:
         connection = self._connection
         new: dict[str, bytes] = {}

@@ -28,6 +28,7 @@ from smidgen.service.storage.records import (
     NewReport,
     State,
     TokenRow,
+    WorkerRow,
     WriteResult,
 )
 
@@ -167,6 +168,29 @@ class SharedWriting(Protocol):
 
     def release_leases(self, owner: str, *shards: int) -> None:
         """Release leases, so that other workers need not wait; leases of others stay."""
+        ...
+
+    def join(self, worker: str, addresses: str, seconds: float) -> list[WorkerRow]:
+        """Enter this worker among the living, or renew that; returns the living in the order of their names."""
+        ...
+
+    def leave(self, worker: str) -> None:
+        """Delete a worker that stops."""
+        ...
+
+    def announce(self) -> None:
+        """Wake all workers that wait for an announcement: workers, or owners of shards, have changed."""
+        ...
+
+    def wait_for_announcement(self, seconds: float) -> bool:
+        """Wait for an announcement of any worker, at most so many seconds; True if there was one.
+
+        For one thread only. The first call returns True at once.
+        """
+        ...
+
+    def secret(self, name: str) -> bytes:
+        """The secret of this name that all workers share, created when it is first asked for; from any thread."""
         ...
 
 

@@ -484,3 +484,18 @@ class LeaseRow(NamedTuple):
     owner: str
     epoch: int
     until: float
+
+
+class WorkerRow(NamedTuple):
+    """A living worker.
+
+    Attributes
+    ----------
+    name
+        Under which it owns shards.
+    addresses
+        Where other machines reach it; empty if they do not.
+    """
+
+    name: str
+    addresses: str

@@ -27,7 +27,7 @@ from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.deferred_rows import DeferredRows
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.reader import PublishedStates, SqlStoreReader
-from smidgen.service.storage.records import LeaseRow, State, WriteResult
+from smidgen.service.storage.records import LeaseRow, State, WorkerRow, WriteResult
 from smidgen.service.storage.snapshots import Snapshots, TailCheck
 from smidgen.service.storage.sqlite_schema import (
     ERRORS,
@@ -394,6 +394,25 @@ class SingleWriter:
 
     def release_leases(self, owner: str, *shards: int) -> None:
         """Do nothing: nobody waits for them."""
+
+    def join(self, worker: str, addresses: str, seconds: float) -> list[WorkerRow]:
+        """The only worker."""
+        return [WorkerRow(worker, addresses)]
+
+    def leave(self, worker: str) -> None:
+        """Do nothing."""
+
+    def announce(self) -> None:
+        """Do nothing: there are no other workers."""
+
+    def wait_for_announcement(self, seconds: float) -> bool:
+        """Wait; there is never one."""
+        time.sleep(seconds)
+        return False
+
+    def secret(self, name: str) -> bytes:
+        """Not kept: there are no other workers to share it with."""
+        return b""
 
 
 class _NoLocks:
