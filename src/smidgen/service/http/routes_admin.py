@@ -118,15 +118,7 @@ async def list_tokens(request: Request) -> Response:
     return reply(TokensReply(tokens=[_token_reply(each) for each in found]))
 
 
-@endpoint(
-    "POST",
-    "/v1/tokens",
-    "createToken",
-    body=TokenBody,
-    reply=CreatedTokenReply,
-    status=(201,),
-    example={"scopes": ["decide", "feedback"], "name": "shop", "expires": "90d"},
-)
+@endpoint("POST", "/v1/tokens", "createToken", body=TokenBody, reply=CreatedTokenReply, status=(201,))
 async def create_token(request: Request) -> Response:
     """Create a token; the reply shows its secret this once.
 

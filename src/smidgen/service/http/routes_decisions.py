@@ -23,23 +23,7 @@ from smidgen.service.schemas import ErrorReply, FeedbackReply, SeveralReply, Sho
 # Decisions: asked for, one or many; and their stories.
 
 
-#: A request of a choose model.
-_REQUEST = {
-    "candidates": [{"id": "red", "features": {"topic": "art"}}, {"id": "blue", "features": {"topic": "news"}}],
-    "context": {"device": "phone"},
-}
-
-
-@endpoint(
-    "POST",
-    MODEL + "/decisions",
-    "decide",
-    body=lambda: loops.decision,
-    reply=decision,
-    status=(201,),
-    busy=True,
-    example=_REQUEST,
-)
+@endpoint("POST", MODEL + "/decisions", "decide", body=lambda: loops.decision, reply=decision, status=(201,), busy=True)
 async def decide(request: Request) -> Response:
     """Ask for a decision."""
     grant = grant_of(request)
@@ -56,7 +40,6 @@ async def decide(request: Request) -> Response:
     reply=decisions,
     status=(201,),
     busy=True,
-    example={"decisions": [_REQUEST, _REQUEST]},
 )
 async def decide_batch(request: Request) -> Response:
     """Ask for many decisions."""
@@ -97,7 +80,6 @@ async def tell_story(request: Request) -> Response:
     reply=FeedbackReply,
     status=(200, 202),
     busy=True,
-    example={"reward": 1},
 )
 async def give_feedback(request: Request) -> Response:
     """Tell what the user did."""
@@ -120,15 +102,7 @@ async def show(request: Request) -> Response:
     return reply(answer, 202 if answer.status == "late" else 200)
 
 
-@endpoint(
-    "POST",
-    "/v1/feedback:batch",
-    "giveMuchFeedback",
-    body=lambda: loops.several,
-    reply=results,
-    busy=True,
-    example={"feedback": [{"decision": "DECISION", "reward": 1}]},
-)
+@endpoint("POST", "/v1/feedback:batch", "giveMuchFeedback", body=lambda: loops.several, reply=results, busy=True)
 async def give_many(request: Request) -> Response:
     """Tell what many users did, in one commit."""
     grant = grant_of(request)
@@ -150,14 +124,7 @@ async def give_many(request: Request) -> Response:
 # Examples whose answers are known, to teach a model.
 
 
-@endpoint(
-    "POST",
-    MODEL + "/examples",
-    "teach",
-    body=lambda: loops.examples,
-    reply=TaughtReply,
-    example={"examples": [{**_REQUEST, "answer": {"choice": "red", "reward": 1}}]},
-)
+@endpoint("POST", MODEL + "/examples", "teach", body=lambda: loops.examples, reply=TaughtReply)
 async def teach(request: Request) -> Response:
     """Teach examples whose answers are known."""
     grant = grant_of(request)
