@@ -79,11 +79,12 @@ test-typescript: $(VENV)/.ready ## the TypeScript client, and published clients 
 		SMIDGEN="$(CURDIR)/$(BIN)/smidgen" npm test --loglevel=error
 
 # The generator needs another version of typer than we do: an environment of its own.
-test-generated: $(VENV)/.ready ## generate a Python client and TypeScript types from our OpenAPI document, and use them (needs node)
+test-generated: $(VENV)/.ready ## generate a Python client, a Go client and TypeScript types from our OpenAPI document, and use them (needs node; Go and Java for the Go client)
 	$(PYTHON) -m venv $(VENV)/generators
-	$(VENV)/generators/bin/pip install --quiet openapi-python-client==0.29.1
+	$(VENV)/generators/bin/pip install --quiet openapi-python-client==0.29.1 openapi-generator-cli==7.26.0
 	npm install --prefix $(VENV)/generators --no-audit --no-fund --no-package-lock --loglevel=error openapi-typescript@7.13.0 typescript@5.9.3
 	OPENAPI_PYTHON_CLIENT="$(CURDIR)/$(VENV)/generators/bin/openapi-python-client" \
+		OPENAPI_GENERATOR="$(CURDIR)/$(VENV)/generators/bin/openapi-generator-cli" \
 		OPENAPI_TYPESCRIPT="$(CURDIR)/$(VENV)/generators/node_modules/.bin" $(BIN)/python -m pytest tests/service/http/test_openapi.py
 
 package: $(VENV)/.ready ## build wheels and sdists of smidgen and of the papers, install each into an empty environment, and try it (PYTHONS="python3.12 …": for other interpreters too)
