@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import typer.main
 
+from smidgen import __version__
 from smidgen.cli import app
 from smidgen.service.engine.learner_cache import MEMORY
 
@@ -62,6 +63,11 @@ def test_the_service_is_probed_where_it_answers(name: str) -> None:
 def test_an_upgrade_on_postgresql_keeps_all_replicas() -> None:
     (deployment,) = [each for each in documents(FOLDER / "postgresql.yaml") if each["kind"] == "Deployment"]
     assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_image_is_of_this_version(path: Path) -> None:
+    assert {each["image"] for pod in pods(path) for each in pod["containers"]} == {f"smidgen:{__version__}"}
 
 
 @pytest.mark.parametrize("name", ["sqlite", "postgresql"])
