@@ -244,7 +244,7 @@ TRIES, PAUSE_S = 40, 0.05
     query=(("base", {"type": "string", "enum": ["drop"], "description": _DROP}),),
 )
 async def forget(request: Request) -> Response:
-    """Forget a key: its events are erased, and others are as if they had never been.
+    """Forget a key, or a unit if the model has no keys: its events are erased, and others are as if they never were.
 
     Answers when nothing of the key is left in the files; of a large database, parts of erased rows may stay in unused
     parts of its file until the service is quiet (``fragments``).
