@@ -19,8 +19,8 @@ export class ServiceError extends Error {
 export class Unreachable extends ServiceError {
   override readonly name = "Unreachable";
 
-  constructor(message: string) {
-    super(503, "unreachable", message, "check that the service runs and that its address is right");
+  constructor(message: string, hint = "check that the service runs and that its address is right") {
+    super(503, "unreachable", message, hint);
   }
 }
 

@@ -29,6 +29,31 @@ test("a lost connection and a 503 are tried again with the same idempotency id",
   assert.equal(new Set(ids).size, 1);
 });
 
+const torn = (): Response => new Response(new ReadableStream({
+  start(controller) {
+    controller.enqueue(new TextEncoder().encode('{"decision":'));
+    controller.error(new TypeError("terminated"));
+  },
+}), { status: 201 });
+
+test("a connection that is lost in the middle of a reply is tried again", async () => {
+  const { fetch, sent } = scripted(torn(), json(201, { decision: "d" }));
+  assert.equal((await new Client("http://here", { fetch }).decide("m")).decision, "d");
+  assert.equal(sent.length, 2);
+  assert.equal(sent[0]!.init.body, sent[1]!.init.body);
+});
+
+test("what would be done twice is sent once, unless it was not sent at all", async () => {
+  for (const fault of [new TypeError("fetch failed"), torn(), json(502, refused("busy"))]) {
+    const { fetch, sent } = scripted(fault);
+    const model = new Client("http://here", { fetch }).model("m");
+    await assert.rejects(model.rollback(3), ServiceError);
+    assert.equal(sent.length, 1);
+  }
+  const { fetch } = scripted(new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } }), json(503, refused("busy")), json(200, { model_version: 4 }));
+  assert.equal(await new Client("http://here", { fetch }).model("m").rollback(3), 4);
+});
+
 test("an id of one's own is kept, and a new one is made for each decision", async () => {
   const { fetch, sent } = scripted(...[1, 2, 3].map(() => json(201, { decision: "d" })));
   const client = new Client("http://here", { fetch });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import date
 from difflib import unified_diff
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -92,7 +93,7 @@ def _page(name: str, runs: list[tuple[Run, Shown]], folder: Path) -> str:
         "",
         f"{paper.citation}",
         "",
-        f"`smidgen papers pages` writes this page from the results of `smidgen papers run {name}`.",
+        f"`smidgen papers pages` wrote this page on {date.today()} from the results of `smidgen papers run {name}`.",
         "",
     ]
     for run, shown in runs:

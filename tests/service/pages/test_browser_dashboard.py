@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -429,6 +430,27 @@ def test_what_the_api_page_says_works(visit: Visit) -> None:
             answer = app.post(one["path"].replace("DECISION", decisions[loop]), json=one["body"])
             assert answer.status_code == (409 if loop in heard else 200), one
             heard.add(loop)
+    visit.leave()
+
+
+def test_a_call_is_tried_on_the_api_page(visit: Visit) -> None:
+    page = visit.go("/docs")
+    assert page.locator("#get--v1-models-name-log tr", has_text="after").inner_text().endswith("number (seq).")
+
+    def send(operation: str, **fields: str) -> str:
+        card = page.locator(f"section#{operation}")
+        card.locator("summary", has_text="Try it").click()
+        for name, value in fields.items():
+            card.locator(f"#{operation}-{name}").fill(value)
+        card.get_by_role("button", name="Send").click()
+        card.locator("pre[aria-label=Reply]", has_text="{").wait_for()
+        return str(card.locator("pre[aria-label=Reply]").inner_text())
+
+    assert send("put--v1-models-name-", name="tried").startswith("201 Created")
+    reply = send("post--v1-models-name-decisions", name="tried")
+    decision = json.loads(reply.partition("\n")[2])["decision"]
+    assert send("post--v1-decisions-id-feedback", id=decision).startswith("200 OK")
+    assert send("get--v1-models-name-log", name="tried", after="2").count('"seq"') == 1
     visit.leave()
 
 

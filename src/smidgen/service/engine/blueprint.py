@@ -35,7 +35,7 @@ from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
 from smidgen.service.loops.features import Vectors
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import Auto, ByName, Holdout, Limits, ModelBody, Safe
+from smidgen.service.schemas import Auto, ByName, Holdout, HoldoutChange, Limits, ModelBody, Safe
 from smidgen.settings import limit_from_environment, refuse_large, size_limit
 
 # What a model's settings leave open, settled once, when it is made: its learner, and how records become features.
@@ -248,7 +248,7 @@ def refuse_few_labels(labels: list[str] | None, count: int) -> None:
     where = "labels is missing" if labels is None else f"labels is an array of {len(labels)}"
     if labels is None and count:
         where = f"params.n_classes is {count}"
-    raise Impossible(where, 'give at least 2 labels, e.g. "labels": ["bug", "question", "praise"]')
+    raise InvalidArgument(where, 'give at least 2 labels, e.g. "labels": ["bug", "question", "praise"]')
 
 
 def refuse_missing(kind: str, given: Mapping[str, Any], accepted: Mapping[str, inspect.Parameter]) -> None:
@@ -357,7 +357,7 @@ def amended_settings(blueprint: Blueprint, given: dict[str, Any]) -> LiveSetting
         new = [path for path in dict.fromkeys(text) if path not in (*blueprint.features.text, *old.text)]
         changes["text"] = (*old.text, *new)
     if "holdout" in changes:
-        changes["holdout"] = _amended_holdout(old.holdout, changes["holdout"])
+        changes["holdout"] = amended_holdout(old.holdout, changes["holdout"])
     terms = msgspec.structs.replace(old, **changes)
     accepted = inspect.signature(learners[blueprint.kind]).parameters
     with_exploration(terms, {}, accepted, blueprint.kind)
@@ -366,15 +366,18 @@ def amended_settings(blueprint: Blueprint, given: dict[str, Any]) -> LiveSetting
     return terms
 
 
-def _amended_holdout(old: Holdout | None, new: Holdout | None) -> Holdout | None:
+def amended_holdout(old: Holdout | None, new: Holdout | HoldoutChange | None) -> Holdout | None:
     """Return the holdout that is in force: its salt stays, also while there is none."""
-    if old is None:
-        return new
     if new is None:
-        return msgspec.structs.replace(old, share=0.0)
+        return None if old is None else msgspec.structs.replace(old, share=0.0)
+    given = {name: value for name in ("share", "policy") if (value := getattr(new, name)) is not msgspec.UNSET}
+    if old is None and "share" not in given:
+        raise Impossible("holdout.share is missing", 'add it, e.g. {"share": 0.05}: the model has no holdout')
+    if old is None:
+        return Holdout(**given, salt=new.salt)
     if new.salt not in ("", old.salt):
         raise Impossible("holdout.salt differs from the model's", 'remove "salt": a PATCH keeps the salt of the model')
-    return msgspec.structs.replace(new, salt=old.salt)
+    return msgspec.structs.replace(old, **given)
 
 
 def with_salt(holdout: Holdout | None) -> Holdout | None:

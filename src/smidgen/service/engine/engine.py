@@ -21,6 +21,7 @@ from smidgen.service.engine.decide_batch import BatchDecideHandler
 from smidgen.service.engine.description import summarize_model
 from smidgen.service.engine.feedback import PATIENCE_S, DecisionCloser, ExpiryHandler, FeedbackHandler, FollowerTrainer
 from smidgen.service.engine.forgetting import LogsWithoutKey
+from smidgen.service.engine.forgetting_units import LogsWithoutUnit
 from smidgen.service.engine.learner_cache import LearnerCache, OpenDecisions
 from smidgen.service.engine.leases import ShardLeases
 from smidgen.service.engine.lifecycle import AmendHandler, ForgetHandler, ImportedState, ImportHandler, PromoteHandler
@@ -585,7 +586,7 @@ class Engine(Maintenance):
         *,
         drop_base: bool = False,
         allowed: str | None = None,
-        ready: LogsWithoutKey | None = None,
+        ready: LogsWithoutKey | LogsWithoutUnit | None = None,
     ) -> ForgottenReply:
         """Erase all data of a key, permanently once committed; ``ready`` is the state rebuilt in the background.
 

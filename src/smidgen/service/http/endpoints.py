@@ -39,11 +39,13 @@ class EndpointSpec:
     status
         The statuses of success.
     query
-        Names of the query, each with its schema.
+        Names of the query, each with its schema, whose description says what it does.
     media
         What the answer is, where it is no JSON.
     takes
         What the body is, where it is no JSON: its media types.
+    example
+        A body that works, for the OpenAPI document and the page of the API.
     busy
         Whether it is among the most frequent.
     errors
@@ -60,6 +62,7 @@ class EndpointSpec:
     query: tuple[tuple[str, dict[str, Any]], ...] = ()
     media: str = "application/json"
     takes: tuple[str, ...] = ()
+    example: Any = None
     busy: bool = False
     errors: Callable[[Endpoint], Endpoint] | None = None
 
@@ -86,14 +89,17 @@ def endpoint(method: str, path: str, name: str, **more: Any) -> Callable[[Endpoi
 
 
 #: Queries that several calls have.
-KEY = ("key", {"type": "string"})
-BY = ("by", {"type": "string"})
-HELD = ("holdout", {"type": "boolean"})
-CONTEXT = ("context", {"type": "string"})
-EXPAND = ("expand", {"type": "string"})
-LIMIT = ("limit", {"type": "integer", "minimum": 0})
-AFTER = ("after", {"type": "integer", "minimum": 0})
-SHARD = ("shard", {"type": "integer", "minimum": 0})
+KEY = ("key", {"type": "string", "description": "Keyed models: the key whose learner is meant."})
+BY = ("by", {"type": "string", "description": "The path of a field of the records, e.g. context.device."})
+HELD = ("holdout", {"type": "boolean", "description": "true: count the decisions of the holdout too."})
+CONTEXT = (
+    "context",
+    {"type": "string", "description": "Tune models: a record as JSON; `best` is that of this context."},
+)
+EXPAND = ("expand", {"type": "string", "description": "Vector fields to show by column, with commas between."})
+LIMIT = ("limit", {"type": "integer", "minimum": 0, "description": "The most weights to return."})
+AFTER = ("after", {"type": "integer", "minimum": 0, "description": "Return the events after this number (`seq`)."})
+SHARD = ("shard", {"type": "integer", "minimum": 0, "description": "Models with several shards: the shard, from 0."})
 
 
 #: Endpoints have at most this many segments.

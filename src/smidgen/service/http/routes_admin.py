@@ -118,7 +118,15 @@ async def list_tokens(request: Request) -> Response:
     return reply(TokensReply(tokens=[_token_reply(each) for each in found]))
 
 
-@endpoint("POST", "/v1/tokens", "createToken", body=TokenBody, reply=CreatedTokenReply, status=(201,))
+@endpoint(
+    "POST",
+    "/v1/tokens",
+    "createToken",
+    body=TokenBody,
+    reply=CreatedTokenReply,
+    status=(201,),
+    example={"scopes": ["decide", "feedback"], "name": "shop", "expires": "90d"},
+)
 async def create_token(request: Request) -> Response:
     """Create a token; the reply shows its secret this once.
 

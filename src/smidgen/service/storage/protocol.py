@@ -518,12 +518,15 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
     def forget(
         self,
         shard: int,
-        key: str,
+        key: str | None,
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
+        own: Sequence[int] = (),
     ) -> tuple[int, WriteResult]:
         """Erase the events of a key, its decisions and its state; the number of events, and the result.
+
+        Without a key, the events ``own`` are erased, and the decisions that they made.
 
         ``places`` are the numbers of places of names and of numbers in use, where keys share them; the event keeps
         them, so that the places of erased names are not used again. ``rewrites`` are new bodies of events of other

@@ -74,6 +74,7 @@ DELETE_DECISIONS_OF_KEY = """
         WHERE e.shard = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type IN ('decision', 'held_out')
     )
 """
+DELETE_DECISION = "DELETE FROM decisions WHERE id = ?"
 DELETE_CALLS_OF_KEY = """
     DELETE FROM calls WHERE shard = ?1 AND seq IN (
         SELECT e.seq FROM events e INDEXED BY event_keys

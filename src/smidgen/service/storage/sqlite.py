@@ -582,13 +582,14 @@ class SQLiteStore(SingleWriter, SqlStore):
     def forget(
         self,
         shard: int,
-        key: str,
+        key: str | None,
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
+        own: Sequence[int] = (),
     ) -> tuple[int, WriteResult]:
         """Erase the events of a key, and rewrite events of others (`Store.forget`)."""
-        result = self._events.forget(shard, key, at, places, rewrites)
+        result = self._events.forget(shard, key, at, places, rewrites, own)
         self._buffer.run(f"PRAGMA user_version = {FRAGMENTED}")
         return result
 
