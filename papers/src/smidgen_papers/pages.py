@@ -30,9 +30,9 @@ _COLOURS = dict(zip(_SIGNS.values(), ("good", "bad", "open"), strict=True))
 
 
 def write_pages(runs: Iterable[tuple[Run, Shown]], docs: Path) -> list[Path]:
-    """Write ``docs/papers/NAME.md`` for every paper, the pictures beside them, and the table of all claims.
+    """Write ``docs/papers/NAME.md`` for every paper, the pictures next to them, and the table of all claims.
 
-    Pages that people write (``docs/beyond``) keep their text; the pictures that they have are drawn anew.
+    Pages that people write (``docs/beyond``) keep their text; the pictures that they have are drawn again.
     """
     listed = list(runs)
     everything = [(run, shown) for run, shown in listed if catalogue.papers[shown.figure.paper].page]
