@@ -9,22 +9,25 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
+# What compiles the core comes first: then pip, which uses one processor, gets the rest while the core is compiled.
+BUILDER := --quiet --no-compile --constraint constraints.txt numpy hatchling editables
+INSTALL := SMIDGEN_CORE=later $(BIN)/pip install --quiet --no-compile --no-build-isolation --constraint constraints.txt
+
 $(VENV)/.ready: pyproject.toml papers/pyproject.toml constraints.txt build_core.py hatch_build.py
 	$(PYTHON) -m venv $(VENV)
-	@echo "setting up: the environment in $(VENV), the core, and the packages that the tests need (two minutes)"
-	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt numpy
-	@$(BIN)/python build_core.py --native --no-stubs
-# The oldest level, which the tests compare with it, while pip is busy on one core; the nightly tests compile the others.
-	$(BIN)/python build_core.py --oldest --no-stubs & levels=$$!; \
-	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable ".[dev,docs]" --editable papers && wait $$levels
+	@echo "setting up: the environment in $(VENV), the core, and the packages that the tests need (a minute and a half)"
+	@$(BIN)/pip install $(BUILDER)
+# The level of this machine, and the oldest, which the tests compare with it; the nightly tests compile the others.
+	{ $(BIN)/python build_core.py --native --no-stubs && $(BIN)/python build_core.py --oldest --no-stubs; } & levels=$$!; \
+	$(INSTALL) --editable ".[dev,docs]" --editable papers && wait $$levels
 	touch $@ $(VENV)/.serving
 
 $(VENV)/.serving: pyproject.toml constraints.txt build_core.py hatch_build.py
 	$(PYTHON) -m venv $(VENV)
 	@echo "setting up: the environment in $(VENV), then the core (half a minute), then the packages of the service"
-	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt numpy
+	@$(BIN)/pip install $(BUILDER)
 	@$(BIN)/python build_core.py --native
-	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable ".[service]"
+	$(INSTALL) --editable ".[service]"
 	touch $@
 
 serve: $(VENV)/.serving ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470 (PORT=…)

@@ -16,16 +16,17 @@ from smidgen.client import Client
 from smidgen.errors import InvalidArgument
 from smidgen.integrations.litellm import InProcess, Routing, describe_prompt
 
-litellm = pytest.importorskip("litellm", reason="the package litellm is not installed")
 CHEAP, DEAR = "openai/gpt-4o-mini", "openai/gpt-4o"
 
 
 @pytest.fixture(autouse=True)
-def offline(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def litellm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The package, offline; imported here because that takes seconds, and every test process collects this file."""
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    before = list(litellm.callbacks)
-    yield
-    litellm.callbacks[:] = before
+    found = pytest.importorskip("litellm", reason="the package litellm is not installed")
+    before = list(found.callbacks)
+    yield found
+    found.callbacks[:] = before
 
 
 def new_router(answers: dict[str, str] | None = None) -> Any:
@@ -34,7 +35,7 @@ def new_router(answers: dict[str, str] | None = None) -> Any:
         {"model_name": "chat", "litellm_params": {"model": model, "api_key": "none", "mock_response": answer}}
         for model, answer in answers.items()
     ]
-    return litellm.Router(model_list=listed, num_retries=0)
+    return pytest.importorskip("litellm").Router(model_list=listed, num_retries=0)
 
 
 def new_learner(**budget: float) -> smidgen.Pipeline:
@@ -109,7 +110,7 @@ def test_the_judge_and_the_cost_are_reported() -> None:
     assert learner.rounds == 1
 
 
-def test_calls_that_fail_are_reported() -> None:
+def test_calls_that_fail_are_reported(litellm: Any) -> None:
     learner = new_learner()
     router = new_router({CHEAP: "litellm.InternalServerError", DEAR: "litellm.InternalServerError"})
     Routing(router, learner).install()
