@@ -2,7 +2,7 @@
 
 The secret is kept in the store, so everyone who can read the store can be a peer. Each end sends a random number; from
 both numbers and the secret follows one key for each direction. A frame carries an HMAC-SHA256 of its number on the line
-and its content. A frame that is foreign, changed, repeated, left out or of another line does not fit, and ends the line.
+and its content. A frame that is foreign, changed, repeated, missing or of another line does not fit, and ends the line.
 Frames are not encrypted.
 """
 
