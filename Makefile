@@ -20,6 +20,7 @@ $(VENV)/.ready: pyproject.toml papers/pyproject.toml constraints.txt build_core.
 # The level of this machine, and the oldest, which the tests compare with it; the nightly tests compile the others.
 	{ $(BIN)/python build_core.py --native --no-stubs && $(BIN)/python build_core.py --oldest --no-stubs; } & levels=$$!; \
 	$(INSTALL) --editable ".[dev,docs]" --editable papers && wait $$levels
+	@$(BIN)/python -m compileall -q -j 0 src papers/src  # else each process of the tests does it
 	touch $@ $(VENV)/.serving
 
 $(VENV)/.serving: pyproject.toml constraints.txt build_core.py hatch_build.py
