@@ -9,22 +9,25 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
+# What compiles the core comes first: then pip, which uses one processor, gets the rest while the core is compiled.
+BUILDER := --quiet --no-compile --constraint constraints.txt numpy hatchling editables
+INSTALL := SMIDGEN_CORE=later $(BIN)/pip install --quiet --no-compile --no-build-isolation --constraint constraints.txt
+
 $(VENV)/.ready: pyproject.toml papers/pyproject.toml constraints.txt build_core.py hatch_build.py
 	$(PYTHON) -m venv $(VENV)
-	@echo "setting up: the environment in $(VENV), the core, and the packages that the tests need (two minutes)"
-	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt numpy
-	@$(BIN)/python build_core.py --native --no-stubs
-# The oldest level, which the tests compare with it, while pip is busy on one core; the nightly tests compile the others.
-	$(BIN)/python build_core.py --oldest --no-stubs & levels=$$!; \
-	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable ".[dev,docs]" --editable papers && wait $$levels
+	@echo "setting up: the environment in $(VENV), the core, and the packages that the tests need (a minute and a half)"
+	@$(BIN)/pip install $(BUILDER)
+# The level of this machine, and the oldest, which the tests compare with it; the nightly tests compile the others.
+	{ $(BIN)/python build_core.py --native --no-stubs && $(BIN)/python build_core.py --oldest --no-stubs; } & levels=$$!; \
+	$(INSTALL) --editable ".[dev,docs]" --editable papers && wait $$levels
 	touch $@ $(VENV)/.serving
 
 $(VENV)/.serving: pyproject.toml constraints.txt build_core.py hatch_build.py
 	$(PYTHON) -m venv $(VENV)
 	@echo "setting up: the environment in $(VENV), then the core (half a minute), then the packages of the service"
-	@$(BIN)/pip install --quiet --no-compile --constraint constraints.txt numpy
+	@$(BIN)/pip install $(BUILDER)
 	@$(BIN)/python build_core.py --native
-	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable ".[service]"
+	$(INSTALL) --editable ".[service]"
 	touch $@
 
 serve: $(VENV)/.serving ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470 (PORT=…)
@@ -76,15 +79,16 @@ test-typescript: $(VENV)/.ready ## the TypeScript client, and published clients 
 		SMIDGEN="$(CURDIR)/$(BIN)/smidgen" npm test --loglevel=error
 
 # The generator needs another version of typer than we do: an environment of its own.
-test-generated: $(VENV)/.ready ## generate a Python client and TypeScript types from our OpenAPI document, and use them (needs node)
+test-generated: $(VENV)/.ready ## generate a Python client, a Go client and TypeScript types from our OpenAPI document, and use them (needs node; Go and Java for the Go client)
 	$(PYTHON) -m venv $(VENV)/generators
-	$(VENV)/generators/bin/pip install --quiet openapi-python-client==0.29.1
+	$(VENV)/generators/bin/pip install --quiet openapi-python-client==0.29.1 openapi-generator-cli==7.26.0
 	npm install --prefix $(VENV)/generators --no-audit --no-fund --no-package-lock --loglevel=error openapi-typescript@7.13.0 typescript@5.9.3
 	OPENAPI_PYTHON_CLIENT="$(CURDIR)/$(VENV)/generators/bin/openapi-python-client" \
+		OPENAPI_GENERATOR="$(CURDIR)/$(VENV)/generators/bin/openapi-generator-cli" \
 		OPENAPI_TYPESCRIPT="$(CURDIR)/$(VENV)/generators/node_modules/.bin" $(BIN)/python -m pytest tests/service/http/test_openapi.py
 
-package: $(VENV)/.ready ## build wheels and sdists of smidgen and of the papers, install each into an empty environment, and try it
-	bash .ci/smoke
+package: $(VENV)/.ready ## build wheels and sdists of smidgen and of the papers, install each into an empty environment, and try it (PYTHONS="python3.12 …": for other interpreters too)
+	bash .ci/smoke $(PYTHONS)
 
 COVERING := tests/service/test_engine.py \
 	$(patsubst %,tests/service/storage/test_%.py,stores store_edges heads snapshots permissions) \

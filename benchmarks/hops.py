@@ -51,7 +51,7 @@ class Hops:
         with self.counted(name):
             call()
 
-    def told(self, name: str) -> str:
+    def counts(self, name: str) -> str:
         """Functions and files."""
         functions = self.found[name]
         return f"{name}: {len(functions)} in {len({file for file, _ in functions})}"
@@ -135,7 +135,7 @@ def main() -> None:
         asyncio.run(service(hops, Path(folder)))
     for name in hops.found:
         if name:
-            print(hops.told(name))
+            print(hops.counts(name))
 
 
 if __name__ == "__main__":

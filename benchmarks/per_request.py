@@ -112,7 +112,7 @@ def per_request(folder: Path, against: Path | None, callers: int, count: int, ro
             jobs += _batches(ours, count)
             for place in rng.permutation(len(jobs)):
                 jobs[place]()
-    yield from _told(sides, callers)
+    yield from _cpu_figures(sides, callers)
 
 
 def _jobs(side: Side, callers: int, count: int) -> list[Callable[[], None]]:
@@ -138,7 +138,7 @@ def _batches(side: Side, count: int) -> list[Callable[[], None]]:
     ]
 
 
-def _told(sides: list[Side], callers: int) -> Iterator[Figure]:
+def _cpu_figures(sides: list[Side], callers: int) -> Iterator[Figure]:
     for side in sides:
         for what, spent in side.cpu.items():
             yield figure(f"CPU for {what}, {side.name}", "µs", spent)

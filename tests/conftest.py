@@ -36,10 +36,25 @@ def postgres(cluster: Cluster) -> str:
     return cluster.fresh()
 
 
-#: What runs first and last: long files begin early, or one process would still be busy when the other has finished.
-FIRST = ("tests/laws/", "tests/service/faults/", "tests/core/", "tests/service/")
+#: What runs first: long files, or one process would still be busy with one when the others have finished.
+FIRST = (
+    "tests/service/faults/",
+    "tests/core/",
+    "tests/service/storage/",
+    "tests/service/http/test_workers.py",
+    "tests/simulation/",
+    "tests/service/",
+)
+#: What runs last: thousands of short tests, of which each process takes a part when it has nothing else.
+LAST = "tests/laws/"
 #: Files that several processes share, test by test.
-SHARED = ("tests/laws/test_laws.py", "tests/laws/test_hostile.py", "tests/laws/test_growth.py")
+SHARED = (
+    "tests/golden/test_golden.py",
+    "tests/laws/test_laws.py",
+    "tests/laws/test_hostile.py",
+    "tests/laws/test_growth.py",
+    "tests/simulation/test_simulation.py",
+)
 PARTS = 16
 
 
@@ -56,7 +71,13 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest."""
-    items.sort(key=lambda item: next((i for i, name in enumerate(FIRST) if item.nodeid.startswith(name)), len(FIRST)))
+
+    def place(item: pytest.Item) -> int:
+        if item.nodeid.startswith(LAST):
+            return len(FIRST) + 1
+        return next((i for i, name in enumerate(FIRST) if item.nodeid.startswith(name)), len(FIRST))
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -71,7 +71,7 @@ def test_aims_are_judged_by_the_quickest_of_those_named() -> None:
     assert judged[2].measured == "15.0 (12.5 – 17.5)"
 
 
-def test_a_time_is_judged_by_the_best_round_and_told_with_the_median() -> None:
+def test_a_time_is_judged_by_the_best_round_and_reported_with_the_median() -> None:
     measured = Measured("W0", "a job", "to do it", "round", {}, {"ours": [2.0, 4.0, 3.0]})
     (reached,), (missed,) = (list(verdicts([measured], [Aim("a job", "ours", limit)])) for limit in (2.5, 1.9))
     assert (reached.reached, missed.reached) == (True, False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -11,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import smidgen
 from laws.loops import CASES
 from smidgen import Ball, Banditron, Box, Choice, L1Ball, Ranking, Simplex, optim, users
-from smidgen.errors import InvalidArgument, SmidgenError
+from smidgen.errors import DataMissing, InvalidArgument, InvalidFeatures, SmidgenError
 from smidgen.learners import cards, learners
 from smidgen.testing import Case
 
@@ -131,3 +134,37 @@ def test_labels_are_several(labels: Any) -> None:
 def test_a_constructor_tells_its_own_arguments() -> None:
     assert next(iter(inspect.signature(Banditron).parameters)) == "dim"
     assert all("arguments" not in inspect.signature(cls).parameters for cls in learners.values())
+
+
+MISTAKES: dict[str, tuple[Any, type[Exception], str]] = {
+    "candidates": (
+        lambda: smidgen.Candidates({}, contxt={}),
+        InvalidArgument,
+        'no argument "contxt"; did you mean "co',
+    ),
+    "knobs": (lambda: smidgen.Knobs(timeout=(1, 2)), InvalidArgument, 'no argument "timeout"'),
+    "register": (lambda: smidgen.register(smidgen.LinUCB), InvalidArgument, "register was given"),
+    "explain": (lambda: _pipeline().explain(3), InvalidArgument, "3 is not a Decision"),
+    "folder": (
+        lambda: smidgen.LinUCB(dim=2).save("no-such-folder/x"),
+        DataMissing,
+        "there is no folder no-such-folder",
+    ),
+    "record": (lambda: _pipeline().decide(smidgen.Candidates([{"x": object()}])), InvalidFeatures, "x is an object"),
+}
+
+
+def _pipeline() -> smidgen.Pipeline:
+    return smidgen.Pipeline(features=smidgen.Vectorizer(dim=8), learner=smidgen.LinUCB(dim=8))
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_named(call: Any, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_a_misspelled_public_name_has_a_suggestion() -> None:
+    run = subprocess.run([sys.executable, "-c", "import smidgen; smidgen.LinUBC"], capture_output=True, text=True)
+    assert "Did you mean: 'LinUCB'?" in run.stderr

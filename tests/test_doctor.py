@@ -43,7 +43,7 @@ def test_a_folder_that_others_read_or_that_is_none(tmp_path: Path) -> None:
     assert found(tmp_path / "file")["data"].state == "problem"
 
 
-def test_what_is_missing_is_said_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_named_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_installed", lambda package: package != "starlette")
     reply = found(tmp_path)["smidgen[service]"]
     assert (reply.state, reply.hint) == ("note", 'pip install "smidgen[service]" if you need it')

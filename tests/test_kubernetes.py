@@ -53,7 +53,14 @@ def test_the_service_is_probed_where_it_answers(name: str) -> None:
     (container,) = pod["containers"]
     paths = {probe: container[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")}
     assert paths == {"startup": "/readyz", "liveness": "/healthz", "readiness": "/readyz"}
-    assert pod["terminationGracePeriodSeconds"] >= 60
+    (program, seconds) = container["lifecycle"]["preStop"]["exec"]["command"]
+    assert program == "sleep"
+    assert pod["terminationGracePeriodSeconds"] - int(seconds) >= 50
+
+
+def test_an_upgrade_on_postgresql_keeps_all_replicas() -> None:
+    (deployment,) = [each for each in documents(FOLDER / "postgresql.yaml") if each["kind"] == "Deployment"]
+    assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
 
 def test_one_replica_writes_to_a_volume() -> None:

@@ -40,9 +40,7 @@ def test_raw_writes_are_counted_and_leave_nothing(in_place: bool, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_cost_of_requests_is_measured_beside_another_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cost_of_requests_is_compared_with_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here the other version is this one: the ratios are near one, but a run as short as this says no more."""
     monkeypatch.setattr(per_request, "BATCH", 20)
     root = Path(per_request.__file__).parents[1]

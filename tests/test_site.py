@@ -134,6 +134,7 @@ QUESTIONS = {
     "How do I run it in Docker?": (["docker", "docker compose"], "operate/containers"),
     "How do I run it on Kubernetes?": (["kubernetes"], "operate/kubernetes"),
     "How do I delete a person's data?": (["delete user", "gdpr", "erasure"], "operate/delete-user-data"),
+    "How do I use embeddings?": (["embeddings", "embedding vector"], "develop/embeddings"),
     "How many requests per second does it handle?": (
         ["requests per second", "throughput"],
         "evidence/service-performance",

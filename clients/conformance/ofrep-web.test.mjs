@@ -20,9 +20,9 @@ after(async () => {
 test("a page evaluates from one answer", async () => {
   await OpenFeature.setContext({ targetingKey: "ann", device: "ios" });
   await OpenFeature.setProviderAndWait(new OFREPWebProvider({ baseUrl: service.url, pollInterval: 0 }));
-  const told = OpenFeature.getClient().getStringDetails("button", "grey");
-  assert.ok(["teal", "red"].includes(told.value), JSON.stringify(told));
-  assert.equal(typeof told.flagMetadata.decision, "string");
-  assert.equal(OpenFeature.getClient().getStringDetails("button", "grey").value, told.value);
+  const details = OpenFeature.getClient().getStringDetails("button", "grey");
+  assert.ok(["teal", "red"].includes(details.value), JSON.stringify(details));
+  assert.equal(typeof details.flagMetadata.decision, "string");
+  assert.equal(OpenFeature.getClient().getStringDetails("button", "grey").value, details.value);
   assert.equal(OpenFeature.getClient().getStringValue("nobody", "grey"), "grey");
 });

@@ -27,11 +27,11 @@ after(async () => {
 });
 
 test("a flag is a decision, and a reward teaches it", async () => {
-  const told = await flags.getStringDetails("button", "grey", { targetingKey: "ann", device: "ios" });
-  assert.ok(["teal", "red"].includes(told.value));
-  assert.equal(told.variant, told.value);
-  assert.equal(told.reason, "SPLIT");
-  const learnt = await send("POST", `/v1/decisions/${told.flagMetadata.decision}/feedback`, { reward: 1 });
+  const details = await flags.getStringDetails("button", "grey", { targetingKey: "ann", device: "ios" });
+  assert.ok(["teal", "red"].includes(details.value));
+  assert.equal(details.variant, details.value);
+  assert.equal(details.reason, "SPLIT");
+  const learnt = await send("POST", `/v1/decisions/${details.flagMetadata.decision}/feedback`, { reward: 1 });
   assert.equal(learnt.status, "learnt");
 });
 
@@ -43,6 +43,6 @@ test("values of other kinds, and one learner per targeting key", async () => {
 });
 
 test("what is no flag gives the default", async () => {
-  const told = await flags.getStringDetails("nobody", "grey", { targetingKey: "ann" });
-  assert.deepEqual([told.value, told.errorCode], ["grey", "FLAG_NOT_FOUND"]);
+  const details = await flags.getStringDetails("nobody", "grey", { targetingKey: "ann" });
+  assert.deepEqual([details.value, details.errorCode], ["grey", "FLAG_NOT_FOUND"]);
 });

@@ -26,11 +26,11 @@ const slots = [
 
 test("rank, activate and reward several slots", async () => {
   const body = { eventId: "page", contextFeatures: [{ time: "morning" }], actions, slots, deferActivation: true };
-  const told = await client.path("/multislot/rank").post({ body });
-  assert.equal(told.status, "201");
-  assert.equal(told.body.eventId, "page");
-  assert.deepEqual(told.body.slots.map(({ id }) => id), ["hero", "side"]);
-  const [hero, side] = told.body.slots.map(({ rewardActionId }) => rewardActionId);
+  const reply = await client.path("/multislot/rank").post({ body });
+  assert.equal(reply.status, "201");
+  assert.equal(reply.body.eventId, "page");
+  assert.deepEqual(reply.body.slots.map(({ id }) => id), ["hero", "side"]);
+  const [hero, side] = reply.body.slots.map(({ rewardActionId }) => rewardActionId);
   assert.notEqual(hero, side);
   assert.notEqual(side, "pasta");
   const shown = await client.path("/multislot/events/{eventId}/activate", "page").post();
@@ -44,8 +44,8 @@ test("rank, activate and reward several slots", async () => {
 });
 
 test("one slot in the same version", async () => {
-  const told = await client.path("/rank").post({ body: { eventId: "one", actions } });
-  assert.equal(told.status, "201");
+  const reply = await client.path("/rank").post({ body: { eventId: "one", actions } });
+  assert.equal(reply.status, "201");
   assert.equal((await client.path("/events/{eventId}/reward", "one").post({ body: { value: 0.5 } })).status, "204");
 });
 

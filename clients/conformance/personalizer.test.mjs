@@ -22,13 +22,13 @@ const actions = [
 ];
 
 test("rank, activate, reward", async () => {
-  const told = await client.rank({ eventId: "e1", actions, contextFeatures: [{ time: "morning" }], excludedActions: ["juice"], deferActivation: true });
-  assert.equal(told.eventId, "e1");
-  assert.ok(["pasta", "ice-cream"].includes(told.rewardActionId));
-  assert.deepEqual(told.ranking.map(({ id }) => id).sort(), ["ice-cream", "juice", "pasta"]);
-  assert.deepEqual([told.ranking[2].id, told.ranking[2].probability], ["juice", 0]);
-  assert.equal(told.ranking[0].id, told.rewardActionId);
-  assert.ok(Math.abs(told.ranking.reduce((sum, { probability }) => sum + probability, 0) - 1) < 1e-9);
+  const reply = await client.rank({ eventId: "e1", actions, contextFeatures: [{ time: "morning" }], excludedActions: ["juice"], deferActivation: true });
+  assert.equal(reply.eventId, "e1");
+  assert.ok(["pasta", "ice-cream"].includes(reply.rewardActionId));
+  assert.deepEqual(reply.ranking.map(({ id }) => id).sort(), ["ice-cream", "juice", "pasta"]);
+  assert.deepEqual([reply.ranking[2].id, reply.ranking[2].probability], ["juice", 0]);
+  assert.equal(reply.ranking[0].id, reply.rewardActionId);
+  assert.ok(Math.abs(reply.ranking.reduce((sum, { probability }) => sum + probability, 0) - 1) < 1e-9);
   await client.events.activate("e1");
   await client.events.reward("e1", { value: 1 });
   await client.events.reward("e1", { value: 0.5 });
@@ -37,9 +37,9 @@ test("rank, activate, reward", async () => {
 });
 
 test("an event id is made where none is given", async () => {
-  const told = await client.rank({ actions });
-  assert.ok(told.eventId.length > 0);
-  await client.events.reward(told.eventId, { value: -1 });
+  const reply = await client.rank({ actions });
+  assert.ok(reply.eventId.length > 0);
+  await client.events.reward(reply.eventId, { value: -1 });
 });
 
 test("refusals have the product's shape", async () => {

@@ -1,7 +1,7 @@
 """Pictures in light and dark: every picture that has both is put on the page twice, and the theme shows the right one.
 
 Charts (SVG) know both themes (`smidgen_papers.themes`), and a click opens them in full; a screenshot has its dark one
-beside it (``dashboard.png`` and ``dashboard-dark.png``). In the sources each picture stands once.
+next to it (``dashboard.png`` and ``dashboard-dark.png``). In the sources each picture stands once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _PICTURE = re.compile(r'<img (?P<before>[^>]*?)src="(?P<source>[^"#:]+\.(?:svg|p
 
 
 def on_page_content(html: str, *, files: Any, **_: Any) -> str:
-    """Put the second picture beside the first."""
+    """Put the second picture next to the first."""
     return both(html, {PurePosixPath(file.src_uri).name for file in files})
 
 

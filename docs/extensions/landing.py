@@ -4,7 +4,7 @@
 ``docs/images/landing-loop.svg`` (decision, reaction and step at a few rounds of one run: the one in the middle, if the
 runs are sorted by how often the best was shown). The audience is offered one of four things; what it takes depends on
 where it is, and the learner, which is what `recommended` gives, hears only whether the one shown was taken. Every
-number in the picture is that of the round it stands beside.
+number in the picture is that of the round it stands next to.
 """
 
 from __future__ import annotations
@@ -134,14 +134,14 @@ def _moment(it: Moment) -> list[str]:
     whole = WIDTH - 32
     for row, (id, (estimate, width)) in enumerate(it.estimates.items()):
         y, chosen = 64 + 25 * row, " lp-chosen" if id == it.choice else ""
-        told = f"{round(estimate, 2) + 0.0:.2f} ± {width:.2f}"
+        text = f"{round(estimate, 2) + 0.0:.2f} ± {width:.2f}"
         sure, maybe = (min(1.0, max(0.01, share)) for share in (estimate, estimate + width))
         lines += [
             f'<rect class="lp-track{chosen}" x="16" y="{y}" width="{whole}" height="21" rx="6"/>',
             f'<rect class="lp-maybe{chosen}" x="16" y="{y}" width="{whole * maybe:.1f}" height="21" rx="6"/>',
             f'<rect class="lp-share{chosen}" x="16" y="{y}" width="{whole * sure:.1f}" height="21" rx="6"/>',
             f'<text class="lp-text" x="26" y="{y + 15}">{OFFERS[id]}{" · shown" if id == it.choice else ""}</text>',
-            f'<text class="lp-text" x="{WIDTH - 26}" y="{y + 15}" text-anchor="end">{told}</text>',
+            f'<text class="lp-text" x="{WIDTH - 26}" y="{y + 15}" text-anchor="end">{text}</text>',
         ]
     taken = it.reward == 1.0
     word = "taken: reward 1" if taken else "passed over: reward 0"

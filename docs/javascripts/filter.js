@@ -35,10 +35,10 @@ function equip(table, at) {
   }
 
   function line(kind) {
-    const told = new Map();
-    for (const each of rows) told.set(each[kind], (told.get(each[kind]) ?? 0) + 1);
-    if (told.size < 2 || told.size > 12) return [];
-    const made = [...told].sort((a, b) => b[1] - a[1]).map(([value, number]) => {
+    const counts = new Map();
+    for (const each of rows) counts.set(each[kind], (counts.get(each[kind]) ?? 0) + 1);
+    if (counts.size < 2 || counts.size > 12) return [];
+    const made = [...counts].sort((a, b) => b[1] - a[1]).map(([value, number]) => {
       const chip = element("button", { type: "button", className: "filter-chip", textContent: `${value} ` },
         element("small", { textContent: number }));
       chip.addEventListener("click", () => { chosen[kind] = chosen[kind] === value ? null : value; show(); });

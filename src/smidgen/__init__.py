@@ -11,6 +11,7 @@ Names are imported when they are first used, so ``import smidgen`` is quick.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(importlib.import_module(f"smidgen.{_HOME[name]}"), name)
     elif (value := _learner(name)) is None:
-        raise AttributeError(f"module 'smidgen' has no attribute {name!r}")
+        raise AttributeError(f"module 'smidgen' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     globals()[name] = value
     return value
 

@@ -22,6 +22,7 @@ from smidgen.decision import FloatArray
 from smidgen.errors import InvalidArgument
 from smidgen.geometry import Box
 from smidgen.serialization import structure
+from smidgen.settings import CallMeta
 
 __all__ = ["Best", "Category", "Integer", "Knobs", "Linear", "Log"]
 
@@ -168,7 +169,7 @@ Knob = Number | Category
 
 
 @structure("smidgen.Knobs")
-class Knobs:
+class Knobs(metaclass=CallMeta):
     """Named knobs, each with limits in units of its own: what a tuner of the tune loop may be given as its space.
 
     Parameters

@@ -40,8 +40,8 @@ _PLAIN = {float, *_AS_THEY_ARE}
 _EXACT = 2**53  # whole numbers below this are the same as ints and as floats
 
 
-class SettingsMeta(ABCMeta):
-    """Make objects from settings; raise typed errors for wrong calls, overflow and lack of memory."""
+class CallMeta(ABCMeta):
+    """Raise typed errors for calls that do not fit the constructor: misspelled, positional or missing arguments."""
 
     @property
     def __signature__(cls) -> inspect.Signature:
@@ -50,15 +50,24 @@ class SettingsMeta(ABCMeta):
         return whole.replace(parameters=list(whole.parameters.values())[1:])
 
     def __call__(cls, *args: Any, **arguments: Any) -> Any:
+        """Make an object of the class."""
+        try:
+            return super().__call__(*args, **arguments)
+        except TypeError as error:
+            refuse_call(cls, args, arguments, error)
+            raise
+
+
+class SettingsMeta(CallMeta):
+    """Make objects from settings; raise typed errors for wrong calls, overflow and lack of memory."""
+
+    def __call__(cls, *args: Any, **arguments: Any) -> Any:
         """Make an object of the class; its size is checked first."""
         if issubclass(cls, VersionedSettings):
             refuse_large(cls, arguments)
         try:
             return super().__call__(*args, **arguments)
         except SmidgenError:
-            raise
-        except TypeError as error:
-            refuse_call(cls, args, arguments, error)
             raise
         except (ArithmeticError, MemoryError, RecursionError, ValueError) as error:  # of numpy, of text, of huge ints
             raise InvalidArgument(

@@ -41,6 +41,10 @@ def name(request: pytest.FixtureRequest) -> str:
     return f"m{abs(hash(request.node.nodeid))}"
 
 
+#: The body of a refusal.
+REFUSED = {"error": {"code": "busy", "message": "it is busy", "hint": "later"}}
+
+
 class Faulty(httpx.HTTPTransport):
     """Carries requests, and then spoils what comes back."""
 
@@ -97,7 +101,7 @@ class TestLoops:
         assert second.scores is not None
         assert second.scores[0] == max(second.scores)
 
-    def test_ids_beside_a_matrix_or_a_list(self, client: smidgen.Client, name: str) -> None:
+    def test_ids_next_to_a_matrix_or_a_list(self, client: smidgen.Client, name: str) -> None:
         model = client.create(name, loop="choose", learner="PreferencePerceptron", params={"dim": 3})
         for rows in (np.eye(3), np.eye(3).tolist(), np.eye(3, dtype=np.int64)):
             assert model.decide(rows, ids=["a", "b", "c"]).choice == "a"
@@ -211,7 +215,35 @@ class TestRetries:
             answers = model.decide_many(np.eye(3))
             assert [event["decision"] for event in model.log(after=1)] == [each.id for each in answers]
 
-    def test_not_now_is_heeded(self, live: Live, name: str, waits: list[float]) -> None:
+    def test_what_would_be_done_twice_is_sent_once(self, live: Live, name: str, waits: list[float]) -> None:
+        """Also behind a gateway that lost the service; the hint says that the call may have been carried out."""
+        transport = Faulty()
+        with smidgen.Client(live.url, transport=transport) as client:
+            model = client.create(name, loop="choose")
+            d = model.decide({"a": None, "b": None})
+            model.learn(d, reward=1)
+            calls: list[Callable[[], Any]] = [
+                lambda: model.copy(f"{name}-copy"),
+                lambda: model.rollback(0),
+                lambda: model.retract(d),
+                lambda: client.rename(name, f"{name}-2"),
+                lambda: client.import_model(f"{name}-3", b"", "application/x-ndjson"),
+                lambda: model.forget("ann"),
+                model.promote,
+            ]
+            for call in calls:
+                transport.requests, transport.faults = [], [lost]
+                with pytest.raises(Unreachable, match="may have been carried out"):
+                    call()
+                transport.requests, transport.faults = [], [lambda _: httpx.Response(502, json=REFUSED)]
+                with pytest.raises(ServiceError):
+                    call()
+                assert len(transport.requests) == 1
+            kinds = [event["type"] for event in model.log()]
+            assert kinds.count("rolled_back") == 2, "once for each call, none for a retry"
+            assert waits == []
+
+    def test_retry_after_is_respected(self, live: Live, name: str, waits: list[float]) -> None:
         with smidgen.Client(live.url, transport=Faulty(busy, busy)) as client:
             client.create(name, loop="rank", learner="PreferencePerceptron", params={"dim": 3})
         assert waits == [2.0, 2.0], "as Retry-After asks"
@@ -288,7 +320,7 @@ class TestRefusals:
             client.create(name, loop="choose", learner="PreferencePerceptron", params={"dim": 3})
         assert (refusal.value.status, refusal.value.code) == (409, "conflict")
 
-    def test_labels_belong_beside_the_params(self, client: smidgen.Client, name: str) -> None:
+    def test_labels_belong_next_to_the_params(self, client: smidgen.Client, name: str) -> None:
         with pytest.raises(ServiceError, match="labels is not a param") as refusal:
             client.create(name, loop="label", learner="Banditron", params={"dim": 2, "labels": ["a", "b"]})
         assert refusal.value.status == 422
@@ -587,3 +619,47 @@ class TestShards:
 
         with smidgen.Client(live.url, transport=Faulty(broken)) as other:
             assert list(other.log(name)) == whole
+
+
+class TestRequests:
+    """Forms of candidates and requests."""
+
+    def test_costs_of_candidates(self, client: smidgen.Client, name: str) -> None:
+        model = client.create(name, loop="choose", budget={"usd": 1.5})
+        given: list[Any] = [
+            {"a": {"x": 1, "costs": {"usd": 1}}, "b": {"x": 2, "costs": {"usd": 2}}},
+            [{"id": "a", "features": {"x": 1}, "costs": {"usd": 1}}, {"id": "b", "costs": {"usd": 2}}],
+            smidgen.Candidates({"a": {"x": 1}, "b": {"x": 2}}, costs={"usd": [1, 2]}),
+        ]
+        for each in given:
+            before = (client.describe(name)["budget"]["usd"]["mean"] or 0.0) * client.describe(name)["decisions"]
+            choice = model.decide(each).choice
+            now = client.describe(name)
+            assert now["budget"]["usd"]["mean"] * now["decisions"] - before == pytest.approx(1 if choice == "a" else 2)
+        assert not [weight for weight in model.weights() if "costs" in weight["name"]]
+
+    def test_many_requests_with_their_fields(self, client: smidgen.Client, name: str) -> None:
+        model = client.create(name, loop="choose")
+        offered = {"a": {"x": np.float32(1)}, "b": {"x": 2}, "c": {"emb": np.ones(3, np.float32)}}
+        first, second, third = model.decide_many(
+            [
+                {"candidates": offered, "context": {"device": "ios"}, "slots": ["hero", "side"], "unit": "ann"},
+                {"candidates": [("a", None), ("b", None)], "exclude": ["a"]},
+                offered,
+            ]
+        )
+        assert set(first.action) == {"hero", "side"}
+        assert second.choice == "b"
+        assert third.choice in offered
+        assert client.story(first)["asked"]["context"] == {"device": "ios"}
+        tuner = client.create(f"{name}t", loop="tune", knobs={"price": (1, 5)})
+        assert len(tuner.decide_many([{"context": {"plan": "free"}}, {"context": {"plan": "paid"}}])) == 2
+
+    def test_the_best_of_a_tuner_that_has_learned_nothing(self, client: smidgen.Client, name: str) -> None:
+        """Its safe setting, of categories too."""
+        knobs = {"price": (1, 5), "mode": smidgen.knobs.Category("a", "b")}
+        model = client.create(name, loop="tune", knobs=knobs, safe={"knobs": {"price": 2, "mode": "a"}, "margin": 0.1})
+        for context in ({}, {"plan": "free"}):
+            best = model.best(context)
+            assert best["loss"] is None
+            assert best["knobs"] == {"price": pytest.approx(2.0), "mode": "a"}

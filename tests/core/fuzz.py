@@ -128,7 +128,7 @@ def _read_only(array: Any) -> Any:
 
 
 def play(calls: int, seed: int, note: Callable[[str], object]) -> tuple[Counter[str], Counter[str]]:
-    """Make so many calls; returns how often each entry point was called, and how often it went through."""
+    """Make a number of calls; return how often each entry point was called, and how often it went through."""
     entries = [
         (f"{family}.{name}", _core.families[family][name], kinds)
         for family, table in sorted(_core.tables.items())

@@ -13,6 +13,7 @@ import pytest
 
 from core.fuzz import BUILD
 from smidgen import _core
+from smidgen._core import matrix
 from smidgen._core.label import add_to_class, banditron_choose, perceptron_stream
 from smidgen._core.random import fill_uniforms, perturb
 from smidgen.randomness import stream_key
@@ -125,6 +126,13 @@ def test_indices_are_checked() -> None:
         with pytest.raises(ValueError, match="a class is not below K"):
             add_to_class(np.zeros((3, 4)), c, IDX, VAL, 1.0)
     assert not W.any()
+
+
+def test_products_take_no_memory_for_columns_without_values() -> None:
+    rows = (np.array([2.0, 3.0]), np.array([0, 7]), np.array([0, 1, 2]))
+    others, out = (np.array([5.0]), np.array([0]), np.array([0, 1])), np.zeros((2, 1))
+    matrix.write_products(rows, others, 2**39, out)
+    assert out.tolist() == [[10.0], [0.0]]
 
 
 def test_dtypes_choose_the_function() -> None:

@@ -109,7 +109,7 @@ def test_frames_of_speakers() -> None:
     same = made.recording[1:] == made.recording[:-1]
     steps = np.diff(made.X, axis=0)[same]
     assert steps.var() == pytest.approx(2 * (1 - 0.9), abs=0.05)
-    # Sounds are told from one another across speakers, but not perfectly.
+    # Sounds are distinguished across speakers, but not perfectly.
     old, new = made.select(made.speaker < 4), made.select(made.speaker >= 4)
     centres = np.stack([old.X[old.y == k].mean(axis=0) for k in range(3)])
     guess = ((new.X[:, None, :] - centres) ** 2).sum(axis=2).argmin(axis=1)

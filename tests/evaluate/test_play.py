@@ -54,7 +54,7 @@ class TestLabelled:
         same(pair, play(Confidit(dim=6, n_classes=3), (sparse.csr_array(LABELS.X), LABELS.y.tolist())))
 
     @pytest.mark.parametrize("library", ["pandas", "polars"])
-    def test_frames_with_the_labels_beside_or_within(self, library: str) -> None:
+    def test_frames_with_the_labels_separate_or_within(self, library: str) -> None:
         module = pytest.importorskip(library)
         pair = play(Confidit(dim=6, n_classes=3), LABELS)
         columns = {f"x{i}": LABELS.X[:, i] for i in range(6)}
@@ -364,7 +364,7 @@ class TestRefused:
             smidgen.simulate(PreferencePerceptron(dim=5), QUERIES.contexts, None)
 
 
-def test_progress_of_a_compiled_stream_is_told_once() -> None:
+def test_progress_of_a_compiled_stream_is_reported_once() -> None:
     listed: list[int] = []
     play(Confidit(dim=6, n_classes=3), LABELS, progress=listed.append)
     assert listed == [80]

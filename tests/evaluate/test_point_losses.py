@@ -171,7 +171,7 @@ def test_logistic_does_not_overflow() -> None:
 
 
 class TestRepeated:
-    def test_knows_what_it_was_told(self) -> None:
+    def test_knows_the_losses_it_received(self) -> None:
         loss = losses.Repeated(lambda x: float(x @ x), rounds=3, bound=2.0, lipschitz=4.0)
         assert (len(loss), loss.bound(Ball(dim=1)), loss.lipschitz(Ball(dim=1))) == (3, 2.0, 4.0)
 

@@ -159,7 +159,7 @@ class TestTheRun:
         assert simulate(learner, [MENU] * 3, user).uninformative == 2
         assert simulate(learner, [MENU] * 3, user).uninformative == 3
 
-    def test_progress_is_told_after_each_round(self) -> None:
+    def test_progress_is_reported_after_each_round(self) -> None:
         listed: list[int] = []
         learner = PreferencePerceptron(dim=6)
 
@@ -301,6 +301,6 @@ class TestPictures:
             history.plot()
 
 
-def test_a_ranking_user_and_a_choice_learner_of_different_dimensions_are_told_so() -> None:
+def test_a_ranking_user_and_a_choice_learner_of_different_dimensions_are_refused() -> None:
     with pytest.raises(SmidgenError, match="dim=3"):
         simulate(PreferencePerceptron(dim=3), [Ranking(np.eye(4))], users.NoisyDepth(labels=[0, 1, 2, 3], depth=4))

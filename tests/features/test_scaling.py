@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from smidgen._core.records import count_numbers, standardize
 from smidgen.features.state import Scaling
 
-#: A z is clipped to ± this; so many values between the extremes are needed before mean and spread are theirs alone.
+#: Largest |z|, and the number of values between the extremes that is needed before mean and spread are theirs alone.
 REACH, ENOUGH = 4.0, 8
 
 

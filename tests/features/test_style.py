@@ -52,7 +52,7 @@ class TestAgainstTheJudge:
 
     @settings(max_examples=150)
     @given(texts, texts)
-    def test_tokens_are_told_apart_salted_or_not(self, a: str, b: str) -> None:
+    def test_tokens_are_distinguished_salted_or_not(self, a: str, b: str) -> None:
         expected = reference.levenshtein(reference.tokens(a), reference.tokens(b))
         assert token_distance(read_style(a).tokens, read_style(b).tokens) == expected
         salted = [read_style(text, b"a salt of bytes").tokens for text in (a, b)]

@@ -166,7 +166,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "a name that is no string": ({3: "x"}, "a field called 3"),
     "an empty name": ({"": "x"}, "a field whose name is ''"),
     "a long name": ({"x" * 10**6: 1}, "1,000,000 characters"),
-    "an object": ({"it": object()}, "it is a object"),
+    "an object": ({"it": object()}, "it is an object"),
     "a function": ({"it": math.sqrt}, "it is a builtin"),
     "a class": ({"it": int}, "it is a type"),
     "complex": ({"it": 1j}, "it is a complex"),
@@ -309,7 +309,7 @@ def test_new_names_are_numbered_as_the_record_has_them(texts: tuple[str, ...], d
         features.learn(each)
 
 
-def test_names_are_bounded_and_told_apart() -> None:
+def test_names_are_bounded_and_distinguished() -> None:
     vectorizer = learnt({"c": "x" * 900}, {"c": "x" * 901})
     assert [len(name) for name in vectorizer.names[1:]] == [limits.NAME] * 2
     assert len(set(vectorizer.names)) == 3

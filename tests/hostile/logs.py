@@ -63,7 +63,7 @@ def good() -> dict[str, bytes]:
         engine.create(name, model(body))
         for number in range(5):
             made = engine.decide(name, request(_asked(name, number)))
-            engine.feedback(made["decision"], feedback_body(**_told(name, number)))
+            engine.feedback(made["decision"], feedback_body(**_feedback_for(name, number)))
         if name == "records":
             engine.amend(name, msgspec.convert({"add_labels": ["family"], "add_text": ["body"]}, AmendBody))
         found[name] = _log(engine, name)
@@ -77,7 +77,7 @@ def _asked(name: str, number: int) -> dict[str, Any]:
     return {"key": f"k{number % 2}", "candidates": candidates, "context": {"hour": number}}
 
 
-def _told(name: str, number: int) -> dict[str, Any]:
+def _feedback_for(name: str, number: int) -> dict[str, Any]:
     return {"correct": number % 2 == 0} if name == "records" else {"reward": number / 5}
 
 

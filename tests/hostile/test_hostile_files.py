@@ -18,7 +18,7 @@ from hostile import corpus
 from smidgen import serialization
 from smidgen.errors import SmidgenError
 
-#: Reading one small file may take so many bytes, and so many seconds of a processor.
+#: Bytes and CPU seconds that reading one small file may take.
 MEMORY, TIME = 64 << 20, 1.0
 
 

@@ -24,7 +24,7 @@ from smidgen.service.engine.lifecycle import from_log
 from smidgen.service.ope.replay import replay
 from smidgen.service.ope.sources import open_log
 
-#: Reading one small log may take so many bytes, and so many seconds of a processor.
+#: Bytes and CPU seconds that reading one small log may take.
 MEMORY, TIME = 32 << 20, 1.0
 #: How many of the changed logs are read every time; the long run reads them all.
 SOME = 600

@@ -16,16 +16,17 @@ from smidgen.client import Client
 from smidgen.errors import InvalidArgument
 from smidgen.integrations.litellm import InProcess, Routing, describe_prompt
 
-litellm = pytest.importorskip("litellm", reason="the package litellm is not installed")
 CHEAP, DEAR = "openai/gpt-4o-mini", "openai/gpt-4o"
 
 
 @pytest.fixture(autouse=True)
-def offline(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def litellm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The package, offline; imported here because that takes seconds, and every test process collects this file."""
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    before = list(litellm.callbacks)
-    yield
-    litellm.callbacks[:] = before
+    found = pytest.importorskip("litellm", reason="the package litellm is not installed")
+    before = list(found.callbacks)
+    yield found
+    found.callbacks[:] = before
 
 
 def new_router(answers: dict[str, str] | None = None) -> Any:
@@ -34,7 +35,7 @@ def new_router(answers: dict[str, str] | None = None) -> Any:
         {"model_name": "chat", "litellm_params": {"model": model, "api_key": "none", "mock_response": answer}}
         for model, answer in answers.items()
     ]
-    return litellm.Router(model_list=listed, num_retries=0)
+    return pytest.importorskip("litellm").Router(model_list=listed, num_retries=0)
 
 
 def new_learner(**budget: float) -> smidgen.Pipeline:
@@ -50,11 +51,11 @@ class Listening(InProcess):
 
     def __init__(self, learner: smidgen.Pipeline) -> None:
         super().__init__(learner)
-        self.told: list[dict[str, Any]] = []
+        self.feedback: list[dict[str, Any]] = []
 
     def report(self, decision: str, feedback: Mapping[str, Any]) -> None:
         super().report(decision, feedback)
-        self.told.append(dict(feedback))
+        self.feedback.append(dict(feedback))
 
 
 def ask(router: Any, text: str = "2 + 2?") -> Any:
@@ -77,7 +78,7 @@ def test_it_learns_which_model_answers_well() -> None:
     assert routing.fallbacks == 0
 
 
-def test_a_served_model_is_asked_and_told(tmp_path: Path) -> None:
+def test_a_served_model_decides_and_gets_feedback(tmp_path: Path) -> None:
     with Live(tmp_path) as service, Client(service.url) as client:
         model = client.create("router", loop="choose")
         router = new_router()
@@ -97,19 +98,19 @@ def test_the_judge_and_the_cost_are_reported() -> None:
     router = new_router({CHEAP: "yes, of course", DEAR: "yes, of course"})
     chooser = Listening(learner)
     Routing(router, chooser, judge=lambda messages, response: 1.0, currency="usd").install()
-    told = chooser.told
+    feedback = chooser.feedback
     ask(router, "a longer question, which has some tokens")
     until = time.monotonic() + 20
-    while not told and time.monotonic() < until:
+    while not feedback and time.monotonic() < until:
         time.sleep(0.05)  # litellm calls back from a thread of its own
-    assert told[0]["reward"] == 1.0
-    assert told[0]["costs"]["usd"] > 0.0
+    assert feedback[0]["reward"] == 1.0
+    assert feedback[0]["costs"]["usd"] > 0.0
     while not learner.rounds and time.monotonic() < until:
         time.sleep(0.05)
     assert learner.rounds == 1
 
 
-def test_calls_that_fail_are_reported() -> None:
+def test_calls_that_fail_are_reported(litellm: Any) -> None:
     learner = new_learner()
     router = new_router({CHEAP: "litellm.InternalServerError", DEAR: "litellm.InternalServerError"})
     Routing(router, learner).install()

@@ -17,8 +17,13 @@ from service.live import Live
 from smidgen.client import Client
 from smidgen.integrations.mcp import create_server
 
-mcp = pytest.importorskip("mcp", reason="the package mcp is not installed")
 BANNERS = ["red", "blue"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mcp() -> Any:
+    """The package, imported here: every test process collects this file, and one runs it."""
+    return pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +47,7 @@ async def call(agent: Any, tool: str, **arguments: Any) -> dict[str, Any]:
     return found
 
 
-async def close_the_loop(server: Any) -> None:
+async def close_the_loop(mcp: Any, server: Any) -> None:
     async with mcp.Client(server) as agent:
         tools = {each.name: each for each in (await agent.list_tools()).tools}
         assert set(tools) == {"decide", "report", "explain", "health", "models"}
@@ -55,16 +60,16 @@ async def close_the_loop(server: Any) -> None:
         assert story["learnt_version"] == learnt["model_version"]
 
 
-def test_three_calls_close_the_loop_in_this_process(client: Client) -> None:
-    asyncio.run(close_the_loop(create_server(client)))
+def test_three_calls_close_the_loop_in_this_process(mcp: Any, client: Client) -> None:
+    asyncio.run(close_the_loop(mcp, create_server(client)))
 
 
-def test_three_calls_close_the_loop_over_stdio(url: str) -> None:
+def test_three_calls_close_the_loop_over_stdio(mcp: Any, url: str) -> None:
     arguments = ["-m", "smidgen", "mcp", "--url", url]
-    asyncio.run(close_the_loop(mcp.StdioServerParameters(command=sys.executable, args=arguments)))
+    asyncio.run(close_the_loop(mcp, mcp.StdioServerParameters(command=sys.executable, args=arguments)))
 
 
-def test_three_calls_close_the_loop_over_http(url: str, tmp_path: Path) -> None:
+def test_three_calls_close_the_loop_over_http(mcp: Any, url: str, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -72,7 +77,7 @@ def test_three_calls_close_the_loop_over_http(url: str, tmp_path: Path) -> None:
     with (tmp_path / "out").open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
         try:
             _wait(port)
-            asyncio.run(close_the_loop(f"http://127.0.0.1:{port}/mcp"))
+            asyncio.run(close_the_loop(mcp, f"http://127.0.0.1:{port}/mcp"))
         finally:
             process.terminate()
 
@@ -87,7 +92,7 @@ def _wait(port: int) -> None:
     raise AssertionError("the MCP server does not listen")
 
 
-def test_health_and_models_are_lists(client: Client) -> None:
+def test_health_and_models_are_lists(mcp: Any, client: Client) -> None:
     async def ask() -> None:
         async with mcp.Client(create_server(client)) as agent:
             assert [each["name"] for each in (await call(agent, "models"))["models"]] == ["banner"]
@@ -106,7 +111,7 @@ def test_health_and_models_are_lists(client: Client) -> None:
     ],
 )
 def test_an_error_of_the_service_is_the_error_of_the_tool(
-    client: Client, tool: str, arguments: dict[str, Any], says: str
+    mcp: Any, client: Client, tool: str, arguments: dict[str, Any], says: str
 ) -> None:
     async def ask() -> Any:
         async with mcp.Client(create_server(client)) as agent:

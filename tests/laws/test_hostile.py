@@ -15,7 +15,7 @@ from smidgen.testing import Case
 from smidgen.testing.refusal_laws import MILLISECONDS, MODES, assail
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
-#: One round may take so many seconds of a processor; so many rounds may compile something.
+#: CPU seconds that one round may take; number of rounds that may compile something.
 LIMIT, COMPILING = 1.0, 3
 
 

@@ -70,7 +70,7 @@ class Played:
         self.places.append(place)
 
     def follow(self, learner: BatchLearner, size: int) -> list[tuple[Any, ...]]:
-        """Decisions of the batch follower, with so many steps per batch."""
+        """Decisions of the batch follower, with a given number of steps per batch."""
         known: dict[int, tuple[int, int, float]] = {}
         out = []
         for start in range(0, len(self.steps), size):

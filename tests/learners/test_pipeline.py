@@ -328,7 +328,7 @@ def test_records_in_scikit_learn() -> None:
 
 
 def _late(learner: Learner, contexts: Any, truth: Any, delay: int) -> float:
-    """The share of errors of a stream whose answers come so many rounds late."""
+    """The share of errors of a stream whose answers come a number of rounds late."""
     waiting, wrong = deque(), 0
     for context, label in zip(contexts, truth, strict=True):
         decision = learner.decide(context)

@@ -95,7 +95,7 @@ MUTANTS = [
         f"{SURVIVORS}::test_the_window_holds_for_decisions_from_memory_and_from_disk",
     ),
     Mutant(
-        "a decision that is told again expires at another time",
+        "a decision that is repeated expires at another time",
         "service/engine/log_reader.py",
         "decision, event.at + body.window_s)",
         "decision, event.at + 2 * body.window_s)",
@@ -317,7 +317,7 @@ MUTANTS = [
         "service/engine/lifecycle.py",
         "model = self._models.add(name, _as_copied(blueprint), self._clock())",
         "model = self._models.add(name, blueprint, self._clock())",
-        f"{RIGHTS}::TestImportedLogs::test_stand_alone_whoever_imports_them",
+        f"{RIGHTS}::TestImportedLogs::test_stand_alone_for_any_importer",
     ),
     Mutant(
         "a caller that may copy a model may give the copy any name",
@@ -554,9 +554,9 @@ MUTANTS = [
     Mutant(
         "every question whether it is ready writes to the disk",
         "service/http/resources.py",
-        "if self.writer.healthy and idle < BELIEVED_S:",
-        "if self.writer.healthy and idle < 0.0:",
-        f"{WIRE}::test_readiness_is_proved_by_a_write_once_in_some_seconds",
+        "if self.writer.healthy and idle < WRITTEN_S and",
+        "if self.writer.healthy and idle < 0.0 and",
+        f"{WIRE}::test_readiness_is_proved_by_a_write_once_in_a_minute",
     ),
     Mutant(
         "nested records are walked as deep as they are",

@@ -215,7 +215,7 @@ def standing(code: Code) -> dict[str, str]:
     return versions(code)
 
 
-def test_the_copy_is_the_house(standing: dict[str, str]) -> None:
+def test_the_copy_is_the_whole_code(standing: dict[str, str]) -> None:
     assert standing == {work: code_version(work) for work in WORKS}
     assert len(set(standing.values())) == len(WORKS)
 

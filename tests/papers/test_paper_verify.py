@@ -80,7 +80,7 @@ def test_functions_are_found_by_their_former_names(figure: Figure, earlier: Path
 
 
 @pytest.mark.parametrize("by", [1e-9, 0.5, math.nan, math.inf])
-def test_one_that_differs_is_told_and_nothing_is_taken_over(
+def test_one_that_differs_is_reported_and_nothing_is_taken_over(
     figure: Figure, earlier: Path, tmp_path: Path, by: float
 ) -> None:
     def change(record: dict[str, Any]) -> None:

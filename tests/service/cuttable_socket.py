@@ -18,7 +18,7 @@ class Cuttable:
     """A proxy for the server's connection that can be cut.
 
     ``cut`` is a network that swallows everything: both sides think that the other is slow. ``tear`` ends all
-    connections. Each lasts until ``mend``.
+    connections. Each lasts until ``restore``.
     """
 
     def __init__(self, server: Path) -> None:
@@ -50,7 +50,7 @@ class Cuttable:
         """Swallow everything from now on, and answer nobody."""
         self._open.clear()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """Pass everything on again; what was swallowed meanwhile is lost with its connection."""
         if not self._open.is_set():
             self.tear()

@@ -23,7 +23,7 @@ from smidgen.service.log.codec import EventLine, parse
 from smidgen.service.log.events import DECIDED
 from smidgen.service.loops.evaluator import TrainingSignal
 
-Told = dict[str, Any]
+LogLine = dict[str, Any]
 REWINDS = ("retracted", "rolled_back")
 
 
@@ -36,7 +36,7 @@ class Lines(LogSource):
         self.said: list[EventLine] = []
         self._made: dict[str, EventLine] = {}
 
-    def add(self, found: Told) -> EventLine:
+    def add(self, found: LogLine) -> EventLine:
         """Say one more."""
         line = parse(msgspec.json.encode(found), "a line")
         self.said.append(line)
@@ -69,7 +69,7 @@ class Fold:
         self._lines = Lines()
         self.now = Rebuilder(self._lines)
 
-    def take(self, found: Told) -> None:
+    def take(self, found: LogLine) -> None:
         """Take a line; one that takes back lets all be learnt again."""
         line = self._lines.add(found)
         if line.type not in REWINDS:
@@ -108,17 +108,20 @@ class LeftOut:
     """
 
     def __init__(
-        self, logs: Mapping[int, Sequence[Told]], key: str | None, origins: Mapping[int, tuple[int, int]] | None = None
+        self,
+        logs: Mapping[int, Sequence[LogLine]],
+        key: str | None,
+        origins: Mapping[int, tuple[int, int]] | None = None,
     ) -> None:
         self._logs, self._key = logs, key
         self._origins = origins or {}
-        self._folds: dict[tuple[int, int], tuple[Fold, list[Told]]] = {}
+        self._folds: dict[tuple[int, int], tuple[Fold, list[LogLine]]] = {}
 
-    def of(self, shard: int, upto: int | None = None) -> tuple[Fold, list[Told]]:
+    def of(self, shard: int, upto: int | None = None) -> tuple[Fold, list[LogLine]]:
         """Fold of a log up to a line, and its contents then."""
         last = len(self._logs[shard]) if upto is None else upto
         if (shard, last) not in self._folds:
-            left, whole, said = Fold(), Fold(), list[Told]()
+            left, whole, said = Fold(), Fold(), list[LogLine]()
             for line in self._logs[shard][:last]:
                 if line["key"] is None or line["key"] != self._key:
                     said.append(self._changed(line, left, whole, self._origins.get(shard)))
@@ -127,7 +130,7 @@ class LeftOut:
             self._folds[shard, last] = left, said
         return self._folds[shard, last]
 
-    def _changed(self, line: Told, left: Fold, whole: Fold, origin: tuple[int, int] | None) -> Told:
+    def _changed(self, line: LogLine, left: Fold, whole: Fold, origin: tuple[int, int] | None) -> LogLine:
         if line["type"] in ("imported", "promoted") and (of := line.get("of", origin)) is not None:
             return self._brought(line, self.of(*of)[0])
         line = self._without(line, left, whole)
@@ -146,7 +149,7 @@ class LeftOut:
         shared = _with(line.get("shared") or {}, start=said)
         return _with(line, shared=shared or None)
 
-    def _brought(self, line: Told, fold: Fold) -> Told:
+    def _brought(self, line: LogLine, fold: Fold) -> LogLine:
         if line.get("group") is not None:
             assert fold.now.group is not None
             return line | {"group": base64.b64encode(fold.now.group.to_bytes()).decode()}
@@ -157,7 +160,7 @@ class LeftOut:
 
     # Features that say that a number is absent
 
-    def _without(self, line: Told, left: Fold, whole: Fold) -> Told:
+    def _without(self, line: LogLine, left: Fold, whole: Fold) -> LogLine:
         if left.table is None or whole.table is None or self._key is None:
             return line
         private = _numbers(whole.table) - _numbers(left.table)
@@ -237,7 +240,7 @@ def _placed(places: Any, gone: list[bool]) -> Any:
     return [[place for place, out in zip(places[0], gone, strict=True) if not out], places[1]]
 
 
-def _with(fields: Told, **changed: Any) -> Told:
+def _with(fields: LogLine, **changed: Any) -> LogLine:
     """A copy with other fields; those that are None are removed."""
     both = {**fields, **changed}
     return {name: value for name, value in both.items() if name not in changed or value is not None}

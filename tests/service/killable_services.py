@@ -280,7 +280,7 @@ class Writer:
         name, body = self._asking
         status, reply = line("POST", f"/v1/models/{name}/decisions", body)
         assert status == 201, reply
-        self._heard(name, reply)
+        self._note_reply(name, reply)
 
     def _begin(self) -> None:
         """Think of the next request."""
@@ -288,7 +288,7 @@ class Writer:
         name = self._rng.choice(NAMES)
         self._asking = (name, {"id": f"{self.number}-{self._count}", **decision_body(name, self._rng)})
 
-    def _heard(self, name: str, reply: dict[str, Any]) -> None:
+    def _note_reply(self, name: str, reply: dict[str, Any]) -> None:
         """Book a decision, and think of what to say to it."""
         self.made[reply["decision"]] = (name, reply)
         self._asking = None

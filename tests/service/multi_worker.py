@@ -117,7 +117,7 @@ class Load:
         return len(self.learnt) + len(self.repeated)
 
     def more(self, count: int, within: float) -> float:
-        """Wait until so many more are acknowledged; how long that took."""
+        """Wait until a number of further requests is acknowledged; return how long that took."""
         began, first = time.monotonic(), self.acknowledged()
         while self.acknowledged() < first + count:
             assert time.monotonic() - began < within, f"{self.acknowledged() - first} of {count} in {within} s"

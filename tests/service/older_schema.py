@@ -23,5 +23,5 @@ def _back(tables: tuple[str, ...]) -> list[str]:
 
 #: Schema 9 of SQLite to schema 6.
 SQLITE = _back(_TABLES)
-#: Schema 5 of PostgreSQL to schema 2.
-POSTGRES = _back(_POSTGRES_TABLES)
+#: Schema 6 of PostgreSQL to schema 2.
+POSTGRES = ["DROP TABLE workers", "DROP TABLE secrets", *_back(_POSTGRES_TABLES)]

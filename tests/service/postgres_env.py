@@ -18,7 +18,7 @@ from psycopg.sql import SQL, Identifier
 from cluster import Cluster
 from service import live
 from smidgen.service.engine import inspection
-from smidgen.service.engine.engine import LEASE_S, ShardLeases
+from smidgen.service.engine.leases import LEASE_S, ShardLeases
 from smidgen.service.storage import address
 from smidgen.service.storage.address import Database
 from smidgen.service.storage.postgres import PostgresStore, open_snapshot_reader
@@ -26,7 +26,7 @@ from smidgen.service.storage.postgres_address import Address
 from smidgen.service.storage.reader import SqlStoreReader
 
 ON = os.environ.get("SMIDGEN_TEST_STORE") == "postgresql"
-#: Those that were opened in this process: a database has so many connections, and a test may leave a store open.
+#: Stores that were opened in this process: connections are limited, and a test may leave a store open.
 stores: list[PostgresStore] = []
 #: Files of tests that are about a data folder, its files, or another store.
 ABOUT_FILES = {
@@ -62,7 +62,10 @@ ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
     ("test_forgetting", "test_a_crash_before_the_files_are_clean_is_made_good"): "looks for bytes in files",
     ("test_retention", "test_the_folder_is_sound_and_the_file_holds_nothing_old"): "looks for bytes in files",
     ("test_retention", "test_damage_is_found"): "damages SQLite's file",
-    ("test_retention", "test_snapshots_of_before_the_base_are_no_witnesses"): "snapshots are files next to SQLite",
+    (
+        "test_retention",
+        "test_snapshots_before_the_retention_checkpoint_prove_nothing",
+    ): "snapshots are files next to SQLite",
     ("test_retention", "test_a_base_without_its_state_is_refused"): "damages SQLite's file",
     ("test_retention", "test_shared_memory_that_a_kill_left_in_disorder"): "SQLite's shared memory",
     ("test_promotion", "test_a_promotion_replays_and_is_returned_from"): "copies the data folder",
@@ -75,7 +78,7 @@ ABOUT_FILES_TOO: dict[tuple[str, str], str] = {
     ("test_unlearning", "test_a_large_file_is_written_again_when_nobody_asks"): "unused parts of SQLite's file",
     ("test_ready", "test_a_disk_that_became_read_only"): "SQLite's switch; test_workers stops the database",
     ("test_ready", "test_a_probe_takes_as_much_as_a_decision_and_leaves_nothing_behind"): "SQLite's files",
-    ("test_refused_connections", "test_readiness_is_proved_by_a_write_once_in_some_seconds"): "SQLite's files",
+    ("test_refused_connections", "test_readiness_is_proved_by_a_write_once_in_a_minute"): "SQLite's files",
     ("test_shards_http", "test_a_replay_is_that_of_the_keys"): "other processes read the data folder",
     ("test_shards_http", "test_back_to_a_moment"): "commands on a data folder",
     ("test_exports", "test_a_log_that_begins_with_a_base_goes_out_too"): "copies the data folder",

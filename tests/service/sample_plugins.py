@@ -153,7 +153,7 @@ class Bid(Loop):
 
 
 @contextmanager
-def guest_learners() -> Iterator[None]:
+def plugin_learners() -> Iterator[None]:
     """Registered as anybody would, and gone afterwards, so that no other test sees them."""
     smidgen.register(Card(loop="label", feedback="label", example={"dim": 4, "n_classes": 3}))(NearestMean)
     smidgen.register(
@@ -174,7 +174,7 @@ def guest_learners() -> Iterator[None]:
 
 
 @contextmanager
-def guest_loop() -> Iterator[None]:
+def plugin_loop() -> Iterator[None]:
     loops.add(Bid)
     try:
         yield

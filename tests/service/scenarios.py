@@ -41,7 +41,7 @@ class World:
         self._ask, self._answer, self._rng, self._round = ask, answer, random.Random(seed), 0
 
     def play(self, rounds: int) -> World:
-        """So many rounds, a second each."""
+        """Play a number of rounds, a second each."""
         for _ in range(rounds):
             asked = self._ask(self._rng, self._round)
             reply = self.engine.decide("m", request(asked))

@@ -75,7 +75,7 @@ def test_the_log_has_no_gaps_and_versions_rise_by_one(tmp_path: Path) -> None:
         assert versions == list(range(1, engine.models[name].version + 1))
 
 
-def test_feedback_is_learnt_once_and_conflicts_are_told(tmp_path: Path) -> None:
+def test_feedback_is_learnt_once_and_conflicts_are_reported(tmp_path: Path) -> None:
     clock = Clock()
     engine = engine_with(tmp_path, ["rank"], clock=clock)
     reply = engine.decide("rank", request({"candidates": DOCS}))

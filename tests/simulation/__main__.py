@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--shrunk", action="store_true", help="shrink it first, if it fails")
     parser.add_argument("--first", type=int, default=0, help="the first seed of many")
     parser.add_argument("--histories", type=int, default=1000, help="how many histories to play")
-    parser.add_argument("--seconds", type=float, default=None, help="stop after so many seconds")
+    parser.add_argument("--seconds", type=float, default=None, help="stop after this number of seconds")
     parser.add_argument("--store", choices=["memory", "shared", "sqlite"], help="play all of them on this store")
     given = parser.parse_args()
     if given.seed is not None:

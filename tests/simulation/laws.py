@@ -130,7 +130,7 @@ def reference_agrees(world: World, live: dict[Any, bytes]) -> None:
                 ids.setdefault(mine["decision"], theirs["decision"])
                 if ids[mine["decision"]] != theirs["decision"]:
                     raise Wrong(f"one by one, another decision is answered: {command}")
-            _compare_beside(world, engine, command, ids)
+            _compare_followers(world, engine, command, ids)
         if any(shard.base for shard in world.oracle.shards.values()):
             for each in (found, command.reply):  # when what is folded leaves the figures depends on when it is erased
                 _drop_quality(each)
@@ -173,11 +173,11 @@ def _drop_quality(reply: Any) -> None:
         reply.pop("quality", None)
 
 
-def _compare_beside(world: World, engine: Any, command: Command, ids: dict[str, str]) -> None:
+def _compare_followers(world: World, engine: Any, command: Command, ids: dict[str, str]) -> None:
     """Know the decisions that were made next to those that were shown."""
     for reply in command.reply:
         for id, name in world.besides.get(reply["decision"], ()):
-            if id not in ids and (theirs := service.beside(engine, ids[reply["decision"]], name)) is not None:
+            if id not in ids and (theirs := service.follower_of(engine, ids[reply["decision"]], name)) is not None:
                 ids[id] = theirs
 
 
@@ -202,10 +202,12 @@ def nothing_is_left(world: World) -> None:
         return
     if any(PERSON in shard.keys or shard.base for shard in world.oracle.shards.values()):
         return
+    for _ in range(2):  # in the first round owners hand over, in the second they receive
+        for worker in world.workers:
+            if worker.engine.leases is not None:
+                worker.engine.take_over(worker.engine.leases.renew())
     for worker in world.workers:
         world._close_reads(worker)
-        if worker.engine.leases is not None:
-            worker.engine.take_over(worker.engine.leases.renew())
         worker.engine.maintain(every=1)
         worker.engine.compact()
     for where, content in world.place.content():

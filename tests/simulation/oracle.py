@@ -823,8 +823,8 @@ class Oracle:
 
     def _forget(self, command: Command) -> None:
         model, key = self.models.get(command.args["model"]), command.args["key"]
-        if model is None or not model.keyed:
-            self._judge(command, {404} if model is None else {422})
+        if model is None or not model.keyed:  # nobody is called so in a model without keys, or nobody can say
+            self._judge(command, {404} if model is None else {404, 409, 422})
             return
         based = any(shard.base for shard in self.shards.values())
         knows = any(key in shard.keys for each in (model, *model.followers) for shard in each.shards)

@@ -703,7 +703,7 @@ def retain_again(engine: Engine, name: str, part: int, age: float, planned_at: f
     return plain(reply)
 
 
-def beside(engine: Engine, decision: str, name: str) -> str | None:
+def follower_of(engine: Engine, decision: str, name: str) -> str | None:
     """The decision of a model that was made next to one that was shown."""
     for row in engine.store.follower_decisions(decision):
         if engine.shards[row.shard].name == name:
@@ -738,8 +738,8 @@ def _get_without_pin(cache: LearnerCache, model: ServedModel, key: str | None) -
     return found
 
 
-def _finish_early(writer: Writer, done: list[Any], aside: Any = ()) -> None:
-    writer._post([job.answer() for job in done], aside, free=False)
+def _finish_early(writer: Writer, done: list[Any], background: Any = ()) -> None:
+    writer._post([job.answer() for job in done], background, free=False)
     if writer._loop is not None:
         while getattr(writer._loop, "step", lambda: False)():
             pass

@@ -108,7 +108,7 @@ def test_damaged_records_are_refused() -> None:
             Edit.from_record({**sealed, **change})
 
 
-def test_prompts_that_hold_a_user_are_told_by_repr() -> None:
+def test_repr_shows_that_a_prompt_holds_a_user() -> None:
     assert repr(Edit("short")) == "Edit('short')"
     assert "sealed" in repr(Edit("short").sealed(SALT))
     assert repr(Drafts(["a", "b"])) == "Drafts(2 texts)"

@@ -178,7 +178,7 @@ def error_codes() -> str:
 
 
 def metrics() -> str:
-    """The metrics of a service that has decided, learned, refused and found something: names, types, labels.
+    """The metrics of a service that has decided, learned, spent, refused and found something: names, types, labels.
 
     Metrics of a shared store are not reported by a service on SQLite: their names are read from the source.
     """
@@ -192,6 +192,8 @@ def metrics() -> str:
             made = call.post("/v1/models/m/decisions", {"features": [1.0, 0.5]}).json()
         call.post(f"/v1/decisions/{made['decision']}/feedback", {"correct": True})
         call.get("/v1/models/nobody")
+        call.put("/v1/models/priced", {"loop": "choose", "budget": {"usd": 1}})
+        call.post("/v1/models/priced/decisions", {"candidates": [{"id": "a", "costs": {"usd": 2}}]})
         now[0] += 3600.0
         reported = call.get("/metrics").text
     kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", reported, re.MULTILINE))

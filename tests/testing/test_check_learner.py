@@ -327,7 +327,7 @@ def test_each_breaks_its_own_law(law: str, cls: type[Prototype], card: Card) -> 
     assert len(str(found.value)) > len(law) + 20
 
 
-def test_a_class_without_a_card_is_told_so() -> None:
+def test_a_class_without_a_card_is_refused() -> None:
     class Nameless(Prototype):
         pass
 
@@ -343,9 +343,9 @@ def test_a_loop_that_nobody_knows_needs_a_form() -> None:
         def feedback(self, learner: Any, decision: Decision, seed: int) -> Any:
             return True
 
-    from smidgen.learners.card import guest_loops
+    from smidgen.learners.card import plugin_loops
 
-    guest_loops.add("hush")
+    plugin_loops.add("hush")
     try:
         with registered(Prototype, replace(CARD, loop="hush")):
             with pytest.raises(SmidgenError, match=r"smidgen\.testing\.Form"):
@@ -353,7 +353,7 @@ def test_a_loop_that_nobody_knows_needs_a_form() -> None:
             with pytest.raises(AssertionError, match="Prototype-silent: the law"):
                 check_learner(Prototype, forms=[Silence("silent")])
     finally:
-        guest_loops.discard("hush")
+        plugin_loops.discard("hush")
 
 
 def test_importing_the_laws_needs_no_test_framework() -> None:

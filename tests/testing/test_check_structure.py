@@ -26,7 +26,7 @@ ROWS = np.random.default_rng(3).normal(size=(5, 4))
 @smidgen.structure("testing subset")
 @dataclass(frozen=True, eq=False)
 class Subset(Structure):
-    """So many of several things, in no order: a basket, a team, a set of tags."""
+    """A number of several things, in no order: a basket, a team, a set of tags."""
 
     things: Any
     size: int = 2
@@ -192,16 +192,16 @@ class NeverScales(Crooked):
 
 
 BROKEN: dict[type[Any], str] = {
-    NoNumbers: "phi gives so many finite numbers",
-    SomeNumbers: "phi gives so many finite numbers",
+    NoNumbers: "phi returns dim finite numbers",
+    SomeNumbers: "phi returns dim finite numbers",
     Fickle: "argmax repeats",
     Vandal: "what it is given stays as it was",
     Worst: "argmax is the best",
     OtherFirst: "present is argmax with scores",
     OtherScores: "present is argmax with scores",
     EndlessScores: "present is argmax with scores",
-    Shouts: "strange objects raise what can be told",
-    TakesAnything: "objects are told from others",
+    Shouts: "strange objects raise library errors",
+    TakesAnything: "objects are distinguished",
     Undershoots: "difference is that of phi",
     AnyDimension: "other dimensions are refused",
     NeverScales: "scaling scales",
@@ -221,7 +221,7 @@ def test_a_record_that_loses_something_is_found() -> None:
         check_structure(LosesItsSize(ROWS, size=3))
 
 
-def test_one_that_is_not_registered_is_told_so() -> None:
+def test_one_that_is_not_registered_is_refused() -> None:
     @dataclass(frozen=True, eq=False)
     class Unknown(Two):
         pass
@@ -230,7 +230,7 @@ def test_one_that_is_not_registered_is_told_so() -> None:
         check_structure(Unknown(ROWS))
 
 
-def test_what_has_no_phi_is_told_so() -> None:
+def test_a_structure_without_phi_is_refused() -> None:
     with pytest.raises(AssertionError, match="the law 'it has phi and argmax' does not hold"):
         check_structure(SimpleNamespace(argmax=max))
     with pytest.raises(AssertionError, match="nobody knows how many features"):

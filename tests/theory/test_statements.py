@@ -156,7 +156,7 @@ class TestGuarantees:
             "There is no theorem for this learner: none proved."
         )
 
-    def test_a_guest_brings_a_function(self) -> None:
+    def test_a_plugin_has_a_function(self) -> None:
         def bound(given: Any, T: int) -> float:
             return float(given["c"]) / T
 

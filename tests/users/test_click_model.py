@@ -84,7 +84,7 @@ class TestTheCascade:
         user = ClickModel(labels=[1, 1], model="perfect", grades=2, depth=10)
         assert user.clicks(Ranking(np.ones((2, 1))), [1, 0]) == [1, 0]
 
-    def test_whoever_stops_at_once_clicks_once(self) -> None:
+    def test_a_user_who_stops_at_once_clicks_once(self) -> None:
         user = ClickModel(labels=np.arange(40) % 2, click=[0.0, 1.0], stop=[0.0, 1.0], seed=4)
         assert user.clicks(LONG, DOWN[::-1]) == [39]
 

@@ -24,8 +24,10 @@ export type Decided = Answer | string;
 /**
  * A decision service: the same two verbs over HTTP.
  *
- * Each decision has an idempotency id, and the first feedback on a decision counts: so every call may be sent twice and is
- * carried out once, and lost connections and "not now" (429, 502, 503, 504) are tried again with growing pauses.
+ * Each decision has an idempotency id, and the first feedback on a decision counts: both may be sent twice and are carried
+ * out once. Lost connections and "not now" (429, 502, 503, 504) are therefore tried again with growing pauses. Calls that
+ * would be carried out twice (copy, rename, import, retract, rollback, promote, forget, a new token) are repeated only if
+ * they were not sent.
  */
 export class Client {
   readonly #base: string;
@@ -91,8 +93,8 @@ export class Client {
 
   /** Tell what many people did, in one call; for each, in order, what became of it. */
   async learnMany(feedback: readonly (Feedback & { readonly decision: Decided })[]): Promise<Result[]> {
-    const told = feedback.map((each) => ({ ...each, decision: id(each.decision) }));
-    return (await this.#json<{ results: Result[] }>("POST", "/v1/feedback:batch", { feedback: told })).results;
+    const body = feedback.map((each) => ({ ...each, decision: id(each.decision) }));
+    return (await this.#json<{ results: Result[] }>("POST", "/v1/feedback:batch", { feedback: body })).results;
   }
 
   /** Let a decision count that was asked for with `activate: false`. */
@@ -107,7 +109,7 @@ export class Client {
 
   /** Undo what was learnt of a decision, which is open again; the model's version. */
   async retract(decided: Decided): Promise<number> {
-    return (await this.#json<Versioned>("POST", `${decision(decided)}:retract`)).model_version;
+    return (await this.#once<Versioned>("POST", `${decision(decided)}:retract`)).model_version;
   }
 
   /** Names and weights of a model, or of one of its keys, strongest first. */
@@ -115,7 +117,7 @@ export class Client {
     return (await this.#json<{ weights: Weight[] }>("GET", `${model(name)}/weights${query(asked)}`)).weights;
   }
 
-  /** What was found about a model, the worst first, each with its figures and the way out. */
+  /** Findings about a model, the worst first, each with its figures and a hint. */
   async health(name: string): Promise<Finding[]> {
     return (await this.#json<{ findings: Finding[] }>("GET", `${model(name)}/health`)).findings;
   }
@@ -132,23 +134,23 @@ export class Client {
 
   /** Make a copy of a model under another name, with or without what it has learnt. */
   copy(name: string, to: string, options: { learnt?: boolean } = {}): Promise<Description> {
-    return this.#json("POST", `${model(name)}:copy`, { to, ...options });
+    return this.#once("POST", `${model(name)}:copy`, { to, ...options });
   }
 
   /** Make a model of a saved learner, or of a log (`application/x-ndjson`). */
   async bring(name: string, content: Uint8Array | string, media = "application/octet-stream"): Promise<Description> {
-    return read(await this.#send("POST", `${model(name)}:import`, content, media));
+    return read(await this.#send("POST", `${model(name)}:import`, content, media, whole, true));
   }
 
   /** Go back to the weights of a version, or of a moment (the only way, of several shards); the version that this makes. */
   async rollback(name: string, to: number | { readonly time: string | number }): Promise<number> {
     const body = typeof to === "number" ? { version: to } : to;
-    return (await this.#json<Versioned>("POST", `${model(name)}:rollback`, body)).model_version;
+    return (await this.#once<Versioned>("POST", `${model(name)}:rollback`, body)).model_version;
   }
 
   /** Forget a key of a model exactly: its events are erased; how many there were. */
   async forget(name: string, key: string): Promise<number> {
-    return (await this.#json<{ forgotten: number }>("DELETE", `${model(name)}/keys/${encodeURIComponent(key)}`)).forgotten;
+    return (await this.#once<{ forgotten: number }>("DELETE", `${model(name)}/keys/${encodeURIComponent(key)}`)).forgotten;
   }
 
   /** What a draft model's user's edits say, in sentences and by trait. */
@@ -179,7 +181,7 @@ export class Client {
 
   /** Let the champion of this challenger, or shadow, decide with its settings and state from now on. */
   promote(name: string): Promise<Promoted> {
-    return this.#json("POST", `${model(name)}:promote`);
+    return this.#once("POST", `${model(name)}:promote`);
   }
 
   /** Let an archived model decide again. */
@@ -189,7 +191,7 @@ export class Client {
 
   /** Give an archived model another name, so that its own is free. */
   rename(name: string, to: string): Promise<Description> {
-    return this.#json("POST", `${model(name)}:rename`, { to });
+    return this.#once("POST", `${model(name)}:rename`, { to });
   }
 
   /** Fold events of this age into the model's base state and erase them; where the log begins now. */
@@ -212,7 +214,7 @@ export class Client {
    * (code "log_damaged") at an event that is missing, after all before it.
    */
   async *log(name: string, after = 0, asked: { shard?: number } = {}): AsyncGenerator<Event> {
-    const response = await this.#send("GET", `${model(name)}/log${query({ after, ...asked })}`);
+    const response = await this.#send("GET", `${model(name)}/log${query({ after, ...asked })}`, undefined, "", begun, false);
     let rest = "";
     const lines = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     try {
@@ -236,7 +238,7 @@ export class Client {
 
   /** Create a token; the reply has the secret as `token`, which is shown this once. */
   createToken(settings: TokenSettings): Promise<CreatedToken> {
-    return this.#json("POST", "/v1/tokens", settings);
+    return this.#once("POST", "/v1/tokens", settings);
   }
 
   /** Revoke a token by its id: calls that come later are refused. */
@@ -249,20 +251,22 @@ export class Client {
     return (await this.#attempt("GET", "/readyz", undefined, "", AbortSignal.timeout(this.#timeout))).ok;
   }
 
-  async #json<Reply>(method: string, path: string, body?: unknown): Promise<Reply> {
-    return read(await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body, plain), "application/json"));
+  async #json<Reply>(method: string, path: string, body?: unknown, once = false): Promise<Reply> {
+    return read(await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body, plain), "application/json", whole, once));
   }
 
-  async #send(method: string, path: string, body?: Uint8Array | string, media = ""): Promise<Response> {
-    const response = await patiently((signal) => this.#attempt(method, path, body, media, signal), this.#retries, this.#timeout);
-    if (!response.ok) throw refusal(response.status, await response.text());
-    return response;
+  #once<Reply>(method: string, path: string, body?: unknown): Promise<Reply> {
+    return this.#json(method, path, body, true);
+  }
+
+  #send<Reply>(method: string, path: string, body: Uint8Array | string | undefined, media: string, receive: (response: Response) => Promise<Reply>, once: boolean): Promise<Reply> {
+    return patiently((signal) => this.#attempt(method, path, body, media, signal), once, receive, this.#retries, this.#timeout);
   }
 
   #attempt(method: string, path: string, body: Uint8Array | string | undefined, media: string, signal: AbortSignal): Promise<Response> {
     const headers = body === undefined ? this.#headers : { ...this.#headers, "content-type": media };
-    const told = body === undefined ? {} : { body: body as BodyInit };
-    return this.#fetch(this.#base + path, { method, headers, signal, credentials: "same-origin", ...told });
+    const content = body === undefined ? {} : { body: body as BodyInit };
+    return this.#fetch(this.#base + path, { method, headers, signal, credentials: "same-origin", ...content });
   }
 }
 
@@ -275,8 +279,20 @@ function event(line: string): Event {
 
 type Versioned = { model_version: number };
 
-async function read<Reply>(response: Response): Promise<Reply> {
+/** A reply without its body, which is read as it comes. */
+async function begun(response: Response): Promise<Response> {
+  if (!response.ok) throw refusal(response.status, await response.text());
+  return response;
+}
+
+/** The whole body of a reply. */
+async function whole(response: Response): Promise<string> {
   const text = await response.text();
+  if (!response.ok) throw refusal(response.status, text);
+  return text;
+}
+
+function read<Reply>(text: string): Reply {
   try {
     return JSON.parse(text) as Reply;
   } catch {

@@ -1,7 +1,7 @@
 /** What goes wrong between an app and its service. */
 import type { Problem } from "./types.js";
 
-/** The service refused: `code` is a word of the contract, `hint` the way out. */
+/** The service refused: `code` is a word of the contract, `hint` says what to do. */
 export class ServiceError extends Error {
   override readonly name: string = "ServiceError";
 
@@ -19,8 +19,8 @@ export class ServiceError extends Error {
 export class Unreachable extends ServiceError {
   override readonly name = "Unreachable";
 
-  constructor(message: string) {
-    super(503, "unreachable", message, "check that the service runs and that its address is right");
+  constructor(message: string, hint = "check that the service runs and that its address is right") {
+    super(503, "unreachable", message, hint);
   }
 }
 
@@ -33,8 +33,8 @@ export function refusal(status: number, text: string): ServiceError {
 
 function read(text: string): Problem | undefined {
   try {
-    const told = (JSON.parse(text) as { error?: Partial<Problem> }).error;
-    return told?.code && told.message ? { code: told.code, message: told.message, hint: told.hint ?? "" } : undefined;
+    const found = (JSON.parse(text) as { error?: Partial<Problem> }).error;
+    return found?.code && found.message ? { code: found.code, message: found.message, hint: found.hint ?? "" } : undefined;
   } catch {
     return undefined;
   }

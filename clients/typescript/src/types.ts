@@ -10,8 +10,10 @@ export type Features = { readonly [name: string]: Value };
 /** The id of a candidate; it comes back as it was given. */
 export type Id = string | number;
 
-/** One of the things to rank or to choose from. */
-export type Candidate = { readonly id: Id; readonly features?: Features | readonly number[] };
+/** Numbers in the order of a model's `features`. */
+export type Numbers = readonly number[] | Float32Array | Float64Array;
+/** One of the things to rank or to choose from; under a budget with what it costs, by currency. */
+export type Candidate = { readonly id: Id; readonly features?: Features | Numbers; readonly costs?: Readonly<Record<string, number>> };
 /** Candidates whose features are the rows of a matrix: made by `matrix`. */
 export type CompactCandidates = { readonly ids: readonly Id[]; readonly features: Compact };
 /** A matrix of float32 numbers in base64: a third of the bytes, and quicker to read. */
@@ -28,12 +30,14 @@ export type Request = Readonly<Record<string, unknown>> & {
   readonly key?: string;
   readonly candidates?: readonly Candidate[] | CompactCandidates;
   readonly context?: Features;
-  readonly features?: Features | readonly number[];
+  readonly features?: Features | Numbers;
   readonly top?: number;
   readonly exclude?: readonly Id[];
   readonly slots?: readonly Slot[];
   readonly unit?: string;
   readonly activate?: boolean;
+  /** What the app has chosen itself: of slots, one id for each. */
+  readonly chosen?: Id | boolean | readonly Id[];
 };
 /** A decision: its id, the version that decided, and the answer of its loop. */
 export type Answer = operations["decide"]["responses"][201]["content"]["application/json"];
@@ -43,7 +47,7 @@ export type Feedback = Readonly<Partial<Schemas["FeedbackBody"]>>;
 export type Learnt = Schemas["FeedbackReply"];
 /** Of feedback in a batch: what became of it, or why it was refused. */
 export type Result = Learnt | { error: Problem };
-/** What was wrong, and the way out. */
+/** An error: its code, a message, and a hint. */
 export type Problem = Schemas["ErrorDetail"];
 /** A model at a glance: settings, version, counts, quality. */
 export type Description = Schemas["ModelReply"];
@@ -61,7 +65,7 @@ export type Example = Readonly<Record<string, unknown>> & { readonly answer: unk
 export type Event = Readonly<Record<string, unknown>> & { readonly seq: number; readonly type: string };
 /** What a user's edits say: in sentences, and by trait. */
 export type Taste = Schemas["TasteReply"];
-/** A champion and the one beside it. */
+/** A champion, and its challenger or shadow. */
 export type Comparison = Schemas["CompareReply"];
 /** What a candidate earned. */
 export type CandidateRow = Schemas["CandidateRow"];

@@ -29,6 +29,31 @@ test("a lost connection and a 503 are tried again with the same idempotency id",
   assert.equal(new Set(ids).size, 1);
 });
 
+const torn = (): Response => new Response(new ReadableStream({
+  start(controller) {
+    controller.enqueue(new TextEncoder().encode('{"decision":'));
+    controller.error(new TypeError("terminated"));
+  },
+}), { status: 201 });
+
+test("a connection that is lost in the middle of a reply is tried again", async () => {
+  const { fetch, sent } = scripted(torn(), json(201, { decision: "d" }));
+  assert.equal((await new Client("http://here", { fetch }).decide("m")).decision, "d");
+  assert.equal(sent.length, 2);
+  assert.equal(sent[0]!.init.body, sent[1]!.init.body);
+});
+
+test("what would be done twice is sent once, unless it was not sent at all", async () => {
+  for (const fault of [new TypeError("fetch failed"), torn(), json(502, refused("busy"))]) {
+    const { fetch, sent } = scripted(fault);
+    const model = new Client("http://here", { fetch }).model("m");
+    await assert.rejects(model.rollback(3), ServiceError);
+    assert.equal(sent.length, 1);
+  }
+  const { fetch } = scripted(new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } }), json(503, refused("busy")), json(200, { model_version: 4 }));
+  assert.equal(await new Client("http://here", { fetch }).model("m").rollback(3), 4);
+});
+
 test("an id of one's own is kept, and a new one is made for each decision", async () => {
   const { fetch, sent } = scripted(...[1, 2, 3].map(() => json(201, { decision: "d" })));
   const client = new Client("http://here", { fetch });
@@ -40,7 +65,7 @@ test("an id of one's own is kept, and a new one is made for each decision", asyn
   assert.equal(new Set(ids).size, 3);
 });
 
-test("a refusal is typed, says the way out, and is not tried again", async () => {
+test("a refusal is typed, has a hint, and is not tried again", async () => {
   const { fetch, sent } = scripted(json(422, refused("impossible")));
   await assert.rejects(new Client("http://here", { fetch }).learn("d", { reward: 7 }), (error: unknown) => {
     assert.ok(error instanceof ServiceError);
@@ -57,7 +82,7 @@ test("what cannot be reached is said so after the last attempt", async () => {
   assert.equal(sent.length, 2);
 });
 
-test("Retry-After is heeded", async () => {
+test("Retry-After is respected", async () => {
   const { fetch } = scripted(json(429, refused("busy"), { "retry-after": "1" }), json(200, { models: [] }));
   const before = performance.now();
   await new Client("http://here", { fetch }).models();
@@ -90,9 +115,9 @@ test("an address must be one", () => {
 });
 
 test("a matrix is little-endian float32, row by row", () => {
-  const told = matrix([[1, -2], new Float64Array([0.5, 3])]);
-  assert.deepEqual(told.shape, [2, 2]);
-  const bytes = Uint8Array.from(atob(told.f32), (c) => c.charCodeAt(0));
+  const encoded = matrix([[1, -2], new Float64Array([0.5, 3])]);
+  assert.deepEqual(encoded.shape, [2, 2]);
+  const bytes = Uint8Array.from(atob(encoded.f32), (c) => c.charCodeAt(0));
   assert.deepEqual([...new Float32Array(bytes.buffer)], [1, -2, 0.5, 3]);
   assert.equal(matrix([new Float32Array(40_000)]).shape[1], 40_000);
   for (const wrong of [[], [[]], [[1], [1, 2]], [[NaN]], [[1e300]]]) assert.throws(() => matrix(wrong), TypeError);

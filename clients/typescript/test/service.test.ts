@@ -37,9 +37,9 @@ test("rank, label, filter and tune close their loops", async () => {
   assert.equal((await rank.learn(ranked, { clicked: [8] })).status, "learnt");
 
   const label = await client.create("mail", { loop: "label", labels: ["spam", "ham"] });
-  const told = await label.decide({ features: { title: "cheap flights", length: 40 } });
-  assert.ok(["spam", "ham"].includes(told.label ?? ""));
-  assert.equal((await label.learn(told, { correct: true })).status, "learnt");
+  const decided = await label.decide({ features: { title: "cheap flights", length: 40 } });
+  assert.ok(["spam", "ham"].includes(decided.label ?? ""));
+  assert.equal((await label.learn(decided, { correct: true })).status, "learnt");
 
   const filter = await client.create("alerts", { loop: "filter" });
   const forwarded = await filter.decide({ features: { level: "high" } });
@@ -142,7 +142,7 @@ test("drafts are chosen, and edits give a taste", async () => {
   assert.ok(Array.isArray((await client.taste("reply")).taste));
 });
 
-test("an error names the field and the way out", async () => {
+test("an error names the field and has a hint", async () => {
   await assert.rejects(client.decide("banner", { candidates: [{ id: "a" }, { id: "a" }] }), (error: unknown) => {
     assert.ok(error instanceof ServiceError && error.status === 422 && error.hint.length > 0);
     return true;

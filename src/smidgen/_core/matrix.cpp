@@ -1,6 +1,8 @@
 // Matrices of rows, dense and sparse: scores, sums, differences, products. Each sum runs in the order of the features.
 #include "matrix.hpp"
 
+#include <algorithm>
+
 #include "bind.hpp"
 #include "dense.hpp"
 #include "rows.hpp"
@@ -184,6 +186,8 @@ void products(Compressed<I> a, Compressed<I> b, int64_t dim, Mat<double> out) {
     b.check(dim);
     require(out.rows == a.rows() && out.cols >= b.rows(), "out needs a row per row of a and a column per row of b");
     int64_t n = b.rows();
+    dim = 0;    // only the columns up to the last one of b matter, however many there are
+    for (int64_t k = 0; k < b.starts[n]; ++k) dim = std::max(dim, int64_t(b.indices[k]) + 1);
     Scratch<int64_t> places(dim + 1, 0);
     for (int64_t i = 0; i < n; ++i) {
         for (int64_t k = b.starts[i]; k < b.starts[i + 1]; ++k) ++places[int64_t(b.indices[k]) + 1];
@@ -201,6 +205,7 @@ void products(Compressed<I> a, Compressed<I> b, int64_t dim, Mat<double> out) {
     for (int64_t i = 0; i < a.rows(); ++i) {    // each column now ends where it began the next
         for (int64_t k = a.starts[i]; k < a.starts[i + 1]; ++k) {
             int64_t j = a.indices[k];
+            if (j >= dim) continue;
             for (int64_t e = j > 0 ? places[j - 1] : 0; e < places[j]; ++e) out(i, rows[e]) += a.data[k] * values[e];
         }
     }

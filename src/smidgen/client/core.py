@@ -1,7 +1,8 @@
 """The client without I/O: every call of the service described once, retries, and the reading of logs.
 
-`Client` and `AsyncClient` are shells around it that send what it describes, and differ in awaiting only. Every call can
-be repeated without being carried out twice.
+`Client` and `AsyncClient` are shells around it that send what it describes, and differ in awaiting only. They repeat a
+call whose reply was lost only if it is not carried out twice: decisions and examples have an id, and the first feedback
+counts.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
@@ -39,6 +40,8 @@ class Call(Generic[R]):
         What is sent, if anything, and its media type.
     item
         Of a decision: its body, which may also go to ``path:batch`` together with others.
+    repeatable
+        False if a second request would do it again, or would be refused because the first one was carried out.
     """
 
     method: str
@@ -47,6 +50,7 @@ class Call(Generic[R]):
     body: bytes | None = None
     media: str = "application/json"
     item: dict[str, Any] | None = None
+    repeatable: bool = True
 
     @property
     def headers(self) -> dict[str, str]:
@@ -103,13 +107,18 @@ def _post(path: str, body: bytes | None = None) -> Call[dict[str, Any]]:
     return Call("POST", path, wire.read_plain, body)
 
 
+def _once(call: Call[T]) -> Call[T]:
+    """The call, which is not repeated when its reply is lost."""
+    return replace(call, repeatable=False)
+
+
 def _delete(path: str) -> Call[dict[str, Any]]:
     return Call("DELETE", path, wire.read_plain)
 
 
 def _part(asked: Call[dict[str, Any]], name: str, kind: Callable[[Any], T]) -> Call[T]:
     """The call, with one field of its reply as the result."""
-    return Call(asked.method, asked.path, lambda content: kind(wire.read_plain(content)[name]), asked.body)
+    return replace(cast("Call[Any]", asked), read=lambda content: kind(wire.read_plain(content)[name]))
 
 
 class ClientCalls(ABC, Generic[M]):
@@ -238,12 +247,13 @@ class ClientCalls(ABC, Generic[M]):
     @method
     def copy(self, name: str, to: str, *, learnt: bool = True) -> Call[dict[str, Any]]:
         """Make a copy of a model under another name, with or without what it has learnt."""
-        return _post(wire.model_path(name) + ":copy", wire.encode({"to": to, "learnt": learnt}))
+        return _once(_post(wire.model_path(name) + ":copy", wire.encode({"to": to, "learnt": learnt})))
 
     @method
     def import_model(self, name: str, content: bytes, media: str = "application/octet-stream") -> Call[dict[str, Any]]:
         """Make a model of a saved learner (``learner.to_bytes()``), or of a log (``application/x-ndjson``)."""
-        return Call("POST", wire.model_path(name) + ":import", wire.read_plain, content, media)
+        call = Call("POST", wire.model_path(name) + ":import", wire.read_plain, content, media)
+        return call if media == "application/x-dsjson" else _once(call)  # events of dsjson are taught once by their ids
 
     bring = import_model  # its name in the first clients
 
@@ -260,7 +270,7 @@ class ClientCalls(ABC, Generic[M]):
     @method
     def rename(self, name: str, to: str) -> Call[dict[str, Any]]:
         """Give an archived model another name, so that its own is free."""
-        return _post(wire.model_path(name) + ":rename", wire.encode({"to": to}))
+        return _once(_post(wire.model_path(name) + ":rename", wire.encode({"to": to})))
 
     @method
     def tokens(self) -> Call[list[dict[str, Any]]]:
@@ -289,7 +299,7 @@ class ClientCalls(ABC, Generic[M]):
         expires
             A span from now (``"12h"``, ``"30d"``, ``"8w"``), or a date or time in UTC (``"2026-12-31"``).
         """
-        return _post("/v1/tokens", wire.token_body(scopes, name, model, expires))
+        return _once(_post("/v1/tokens", wire.token_body(scopes, name, model, expires)))
 
     @method
     def revoke_token(self, id: str) -> Call[dict[str, Any]]:
@@ -335,7 +345,7 @@ class ClientCalls(ABC, Generic[M]):
     @method
     def retract(self, decision: Answer | str) -> Call[int]:
         """Undo what was learnt of a decision, which is open again; the model's version."""
-        return _part(_post(wire.decision_path(decision) + ":retract"), "model_version", int)
+        return _part(_once(_post(wire.decision_path(decision) + ":retract")), "model_version", int)
 
     @method
     def rollback(self, name: str, version: int | None = None, *, time: str | float | None = None) -> Call[int]:
@@ -344,7 +354,7 @@ class ClientCalls(ABC, Generic[M]):
         The moment is ISO 8601 with a zone, or seconds since 1970. A model with several shards takes a moment only.
         """
         body = wire.encode({"version": version} if time is None else {"time": time})
-        return _part(_post(wire.model_path(name) + ":rollback", body), "model_version", int)
+        return _part(_once(_post(wire.model_path(name) + ":rollback", body)), "model_version", int)
 
     @method
     def retain(self, name: str, older_than_s: float) -> Call[dict[str, Any]]:
@@ -383,19 +393,18 @@ class ClientCalls(ABC, Generic[M]):
 
         To return, `rollback` the champion to the version before.
         """
-        return _post(wire.model_path(name) + ":promote")
+        return _once(_post(wire.model_path(name) + ":promote"))
 
     @method
     def forget(self, name: str, key: str) -> Call[int]:
         """Forget a key of a model exactly: its events are erased, in copies too; how many there were."""
-        return Call(
-            "DELETE", wire.key_path(name, key), lambda content: sum(wire.read_forgotten(content, name).values())
-        )
+        found = ClientCalls.forget_everywhere.call(self, name, key)
+        return replace(cast("Call[Any]", found), read=lambda content: sum(wire.read_forgotten(content, name).values()))
 
     @method
     def forget_everywhere(self, name: str, key: str) -> Call[dict[str, int]]:
         """Forget a key; returns the number of forgotten events by model: the model itself first, then its copies."""
-        return Call("DELETE", wire.key_path(name, key), lambda content: wire.read_forgotten(content, name))
+        return _once(Call("DELETE", wire.key_path(name, key), lambda content: wire.read_forgotten(content, name)))
 
     @method
     def learn(self, /, decision: Answer | str, **feedback: Any) -> Call[Learnt]:
@@ -447,10 +456,11 @@ class ModelCalls:
         Parameters
         ----------
         given
-            rank, choose: candidates as a dict from id to features, as a list of (id, features), or as the rows of a
-            matrix with ``ids`` (sent as float32, which is compact), or `smidgen.Candidates`; label, filter: the
-            features of one thing, by position or as a dict by name; tune: nothing. A dict whose values are all objects
-            or rows of numbers is taken for candidates.
+            rank, choose: candidates as a dict from id to features, as a list of (id, features), as objects with ``id``,
+            ``features`` and ``costs``, as the rows of a matrix with ``ids`` (sent as float32, which is compact), or
+            `smidgen.Candidates`; label, filter: the features of one thing, by position or as a dict by name; tune:
+            nothing. A dict whose values are all objects or rows of numbers is taken for candidates. A field ``costs``
+            of a candidate's features that is an object is what the candidate costs.
         ids
             The ids of the candidates whose features are the rows of ``given``.
         top
@@ -493,8 +503,9 @@ class ModelCalls:
         Parameters
         ----------
         given
-            A list of what `decide` takes, or of pairs (ids, matrix); for label and filter also a matrix of which each
-            row is one thing (sent as float32).
+            A list of what `decide` takes, of pairs (ids, matrix), or of objects with the fields of a request
+            (``candidates``, ``context``, ``slots``, ``unit``, …); for label and filter also a matrix of which each row
+            is one thing (sent as float32).
         keys
             Of a keyed model: whose decisions they are, one key for each or one for all.
         top
@@ -573,14 +584,45 @@ class ModelCalls:
         return ClientCalls.teach.call(self, self.name, examples, key=key, id=id)
 
     @method
+    def amend(self, /, **changes: Any) -> Call[dict[str, Any]]:
+        """Change its settings; see `Client.amend`."""
+        return ClientCalls.amend.call(self, self.name, **changes)
+
+    @method
+    def copy(self, to: str, *, learnt: bool = True) -> Call[dict[str, Any]]:
+        """Make a copy of it under another name; see `Client.copy`."""
+        return ClientCalls.copy.call(self, self.name, to, learnt=learnt)
+
+    @method
+    def rollback(self, version: int | None = None, *, time: str | float | None = None) -> Call[int]:
+        """Go back to the weights of a version, or of a moment; see `Client.rollback`."""
+        return ClientCalls.rollback.call(self, self.name, version, time=time)
+
+    @method
+    def forget(self, key: str) -> Call[int]:
+        """Forget a key exactly; see `Client.forget`."""
+        return ClientCalls.forget.call(self, self.name, key)
+
+    @method
+    def retract(self, decision: Answer | str) -> Call[int]:
+        """Undo what was learned of a decision; see `Client.retract`."""
+        return ClientCalls.retract.call(self, decision)
+
+    @method
+    def shown(self, decision: Answer | str) -> Call[str]:
+        """Let a decision count that was asked for with ``activate=False``; see `Client.shown`."""
+        return ClientCalls.shown.call(self, decision)
+
+    @method
     def archive(self) -> Call[dict[str, Any]]:
         """No more decisions; the log stays."""
         return ClientCalls.archive.call(self, self.name)
 
 
-_TEMPORARY = frozenset({429, 502, 503, 504})
+_TEMPORARY, _GATEWAY = frozenset({429, 502, 503, 504}), frozenset({502, 504})
 _PASSING = ("busy", "storage_failed")
 LOST = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError)
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _dice = secrets.SystemRandom()
 
 
@@ -600,16 +642,28 @@ class RetryPolicy:
     first: float = 0.1
     longest: float = 5.0
 
-    def after_disconnect(self, attempt: int, error: httpx.TransportError) -> float:
-        """Seconds to wait after a connection that failed; gives up when there were enough attempts."""
+    def after_disconnect(self, attempt: int, error: httpx.TransportError, *, repeatable: bool = True) -> float:
+        """Seconds to wait after a connection that failed; gives up when there were enough attempts.
+
+        A call that is not repeatable is repeated only if there was no connection that could have carried it.
+        """
+        what = str(error) or type(error).__name__
+        if not repeatable and not isinstance(error, NOT_SENT):
+            raise Unreachable(
+                f"the connection was lost before the reply: {what}",
+                "the call may have been carried out: look at the model, and send it again if it was not",
+            ) from error
         if attempt >= self.retries or not isinstance(error, LOST):
-            what = str(error) or type(error).__name__
             raise Unreachable(f"no reply after {attempt + 1} attempts: {what}") from error
         return self._wait(attempt)
 
-    def after_error(self, attempt: int, response: httpx.Response) -> float:
-        """Seconds to wait after "not now"; raises any other error, and this one after enough attempts."""
-        if attempt >= self.retries or not is_temporary(response):
+    def after_error(self, attempt: int, response: httpx.Response, *, repeatable: bool = True) -> float:
+        """Seconds to wait after "not now"; raises any other error, and this one after enough attempts.
+
+        Behind a gateway that lost the service (502, 504) a call that is not repeatable may have been carried out.
+        """
+        unsure = not repeatable and response.status_code in _GATEWAY
+        if attempt >= self.retries or unsure or not is_temporary(response):
             raise wire.refusal(response.status_code, response.content)
         return max(self._wait(attempt), _retry_after(response.headers.get("retry-after", "")))
 

@@ -141,10 +141,10 @@ class Client(ClientCalls[Model], SyncShell):
             try:
                 response = self._http.request(call.method, call.path, content=call.body, headers=call.headers)
             except httpx.TransportError as error:
-                wait = self._retry.after_disconnect(attempt, error)
+                wait = self._retry.after_disconnect(attempt, error, repeatable=call.repeatable)
             else:
                 if not is_temporary(response):
                     return call.read(content_of(response))
-                wait = self._retry.after_error(attempt, response)
+                wait = self._retry.after_error(attempt, response, repeatable=call.repeatable)
             attempt += 1
             time.sleep(wait)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
@@ -43,10 +44,18 @@ class ServiceError(SmidgenError):
 
 
 class Unreachable(ServiceError):
-    """No answer, after all attempts. Whether the last one was carried out is not known; sending it again is safe."""
+    """No reply. It is not known if the call was carried out; the hint says if it is safe to send it again.
 
-    def __init__(self, message: str) -> None:
-        super().__init__(503, "unreachable", message, "check that the service runs there, then send it again")
+    Parameters
+    ----------
+    message
+        What happened.
+    hint
+        What to do about it.
+    """
+
+    def __init__(self, message: str, hint: str = "check that the service runs there, then send it again") -> None:
+        super().__init__(503, "unreachable", message, hint)
 
 
 def refusal(status: int, content: bytes) -> ServiceError:
@@ -348,11 +357,34 @@ def decisions_body(given: Any, *, keys: Sequence[str] | str | None, top: int | N
     whose = [keys] * len(every) if keys is None or isinstance(keys, str) else list(keys)
     if len(whose) != len(every):
         raise InvalidArgument(f"there are {len(whose)} keys for {len(every)} decisions", "give one for each")
-    return {
-        "decisions": [
-            decision_body(each, ids=None, top=top, key=key, id=None) for each, key in zip(every, whose, strict=True)
-        ]
-    }
+    return {"decisions": [_request(each, top, key) for each, key in zip(every, whose, strict=True)]}
+
+
+#: Fields of a request, and those by one of which it is told from candidates and records.
+_FIELDS = frozenset(
+    {"activate", "candidates", "chosen", "context", "drafts", "exclude", "id", "key", "slots", "top", "unit"}
+)
+_TELLING = frozenset({"candidates", "context", "drafts"})
+
+
+def _request(given: Any, top: int | None, key: str | None) -> dict[str, Any]:
+    """One request of many: what `decision_body` takes, or an object with the fields of a request."""
+    body: dict[str, Any]
+    if not isinstance(given, Mapping) or not (given.keys() <= _FIELDS and given.keys() & _TELLING):
+        body = decision_body(given, ids=None, top=top, key=key, id=None)
+        return body
+    rest = dict(given)
+    body = decision_body(
+        rest.pop("candidates", None),
+        ids=None,
+        top=rest.pop("top", top),
+        key=rest.pop("key", key),
+        id=rest.pop("id", None),
+        context=rest.pop("context", None),
+        texts=rest.pop("drafts", None),
+        slots=rest.pop("slots", None),
+    )
+    return body | rest
 
 
 def feedback_body(given: Mapping[str, Any]) -> bytes:
@@ -401,6 +433,10 @@ def _subject(given: Any, ids: Sequence[str | int] | None) -> dict[str, Any]:
         return {"drafts": drafts_body(given), **about}
     if isinstance(given, Candidates):
         body = {"candidates": _candidates(zip(given.ids or range(len(given)), given.records, strict=True))}
+        for name, amounts in (given.costs or {}).items():
+            for each, amount in zip(body["candidates"], amounts.tolist(), strict=True):
+                if not math.isnan(amount):
+                    each.setdefault("costs", {})[name] = amount
         extra: dict[str, Any] = {
             "top": given.top,
             "context": None if given.context is None else _record(given.context, "context"),
@@ -413,6 +449,8 @@ def _subject(given: Any, ids: Sequence[str | int] | None) -> dict[str, Any]:
         return {"features": _features(given)}
     if isinstance(given, (list, tuple)) and given and isinstance(given[0], (list, tuple)):
         return {"candidates": _candidates(given)}
+    if isinstance(given, (list, tuple)) and given and all(isinstance(each, Mapping) and "id" in each for each in given):
+        return {"candidates": [{**each, **_offer(each["features"])} if "features" in each else each for each in given]}
     return {"features": _features(given)}
 
 
@@ -424,7 +462,15 @@ def _is_offer(value: Any) -> bool:
 
 
 def _candidates(pairs: Iterable[Any]) -> list[dict[str, Any]]:
-    return [{"id": id} if features is None else {"id": id, "features": _features(features)} for id, features in pairs]
+    return [{"id": id} if features is None else {"id": id, **_offer(features)} for id, features in pairs]
+
+
+def _offer(given: Any) -> dict[str, Any]:
+    """The features of a candidate, and its costs, which are the field ``costs`` of a record if that is an object."""
+    if isinstance(given, Mapping) and isinstance(given.get("costs"), Mapping):
+        rest = {name: value for name, value in given.items() if name != "costs"}
+        return {"features": _features(rest), "costs": dict(given["costs"])}
+    return {} if given is None else {"features": _features(given)}
 
 
 def _features(given: Any) -> Any:

@@ -56,7 +56,7 @@ def compare(
     >>> import smidgen
     >>> stream = smidgen.data.ranking_stream(queries=300, docs=20, dim=10)
     >>> user = smidgen.users.StrictAlpha(w_star=stream.w_star, alpha=0.5)
-    >>> told = smidgen.compare(
+    >>> result = smidgen.compare(
     ...     {
     ...         "at once": smidgen.PreferencePerceptron(dim=10),
     ...         "in batches": smidgen.BatchPreferencePerceptron(dim=10, batch=20),
@@ -64,7 +64,7 @@ def compare(
     ...     stream,
     ...     user,
     ... )
-    >>> sorted(told, key=lambda name: told[name].average_regret[-1])
+    >>> sorted(result, key=lambda name: result[name].average_regret[-1])
     ['at once', 'in batches']
     """
     named = _named(learners)

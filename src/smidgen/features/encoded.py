@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -203,6 +203,32 @@ class Encoded(msgspec.Struct, frozen=True, eq=False, kw_only=True, repr_omit_def
             return self.direction_columns
         return np.where(fresh, columns[np.maximum(self.direction_names, 0)], self.direction_columns).astype(np.uint32)
 
+    def renamed(self, names: Mapping[int, str], known: Mapping[str, int]) -> Encoded:
+        """Categories by another table: ``names`` by their columns here, and the columns ``known`` there, by name."""
+        rows = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        moved, new, fresh = self.indices.copy(), dict[str, int](), np.full(len(self.indices), -1)
+        for i, column in enumerate(self.indices.tolist()):
+            name = names.get(column)
+            if name is None:
+                continue
+            place = known.get(name)
+            if place is not None and place < self.dim:
+                moved[i] = place
+            else:
+                fresh[i] = new.setdefault(name, len(self.names) + len(new))
+        old = fresh < 0
+        starts, indices, values = lay_rows(len(self), rows[old], moved[old], self.values[old])
+        return structs.replace(
+            self,
+            starts=starts,
+            indices=indices,
+            values=values,
+            names=(*self.names, *new),
+            new_rows=np.concatenate([self.new_rows, rows[~old]]),
+            new_names=np.concatenate([self.new_names, fresh[~old]]),
+            new_values=np.concatenate([self.new_values, self.values[~old]]),
+        )
+
     def settled(self) -> Encoded:
         """A copy as rows that do not change later."""
         return self if self.source is None else structs.replace(self, source=None)
@@ -351,7 +377,7 @@ def _sound(e: Encoded) -> bool:
 
 
 def _is_entry(entry: Any, n: int) -> bool:
-    """Check whether a slot has an id, and excludes some of so many candidates."""
+    """Check whether a slot has an id, and excludes some of ``n`` candidates."""
     id, excluded = entry
     return isinstance(id, str) and all(isinstance(place, int) and 0 <= place < n for place in excluded)
 

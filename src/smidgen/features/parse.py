@@ -126,7 +126,8 @@ def shown(value: Any) -> str:
         return repr(value) if value.bit_length() <= 128 else f"a number of {value.bit_length():,} bits"
     if isinstance(value, (list, tuple, dict, set, frozenset, bytes, bytearray)):
         return f"a {type(value).__name__} of {len(value):,}"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def refuse_many(path: str, fields: int) -> NoReturn:

@@ -603,18 +603,18 @@ class Comparison(Mapping[str, History]):
     --------
     >>> import smidgen
     >>> stream = smidgen.data.label_stream(rounds=500)
-    >>> told = smidgen.compare(
+    >>> result = smidgen.compare(
     ...     {
     ...         "by confidence": smidgen.Confidit(dim=6, n_classes=3),
     ...         "by chance": smidgen.Banditron(dim=6, n_classes=3),
     ...     },
     ...     stream,
     ... )
-    >>> list(told)
+    >>> list(result)
     ['by confidence', 'by chance']
-    >>> told["by confidence"].error_rate < told["by chance"].error_rate
+    >>> result["by confidence"].error_rate < result["by chance"].error_rate
     True
-    >>> list(told.to_frame().columns)
+    >>> list(result.to_frame().columns)
     ['learner', 'class', 'rounds', 'error_rate', 'explored']
     """
 

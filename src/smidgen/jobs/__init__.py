@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from smidgen.errors import InvalidArgument
-from smidgen.jobs.processes import InProcess, Processes, Told
+from smidgen.jobs.processes import InProcess, Processes, TaskMessage
 from smidgen.jobs.ray import OnRay
 from smidgen.jobs.task import Task, WorkFailed
 
@@ -21,7 +21,7 @@ BACKENDS: dict[str, Callable[[int], Backend]] = {"processes": Processes, "ray": 
 class Backend(Protocol):
     """A place where tasks run."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskMessage]:
         """Do tasks; tell how far each is (a number), and at last its answer (bytes), with its place in the list."""
         ...
 

@@ -13,8 +13,8 @@ import msgspec
 
 from smidgen.jobs.task import Task, WorkFailed, load_error
 
-#: What comes of a task: its place in the list, and how far it is, or its answer.
-Told = tuple[int, int | bytes]
+#: Message of a task: its place in the list, and its progress or its answer.
+TaskMessage = tuple[int, int | bytes]
 
 
 class Processes:
@@ -29,7 +29,7 @@ class Processes:
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskMessage]:
         """Run tasks in order; yield the progress and the answer of each. Closing the iterator ends the processes."""
         workers = [_Child() for _ in range(min(self.jobs, len(tasks)))]
         said: queue.SimpleQueue[tuple[_Child, dict[str, Any], bytes]] = queue.SimpleQueue()
@@ -100,8 +100,8 @@ class _Child:
 class InProcess:
     """Only the present process."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
-        """Do tasks; tell how far each is, and its answer."""
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskMessage]:
+        """Run tasks in order; yield the progress and the answer of each."""
         for place, task in enumerate(tasks):
             for said in task.run():
                 yield place, said

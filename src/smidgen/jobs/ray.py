@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from smidgen.errors import InvalidArgument, MissingExtra
-from smidgen.jobs.processes import Told
+from smidgen.jobs.processes import TaskMessage
 from smidgen.jobs.task import Task, WorkFailed, dump_error, function, load_error
 
 _PROC = Path("/proc")
@@ -136,7 +136,7 @@ class OnRay:
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Told]:
+    def run(self, tasks: Sequence[Task]) -> Iterator[TaskMessage]:
         """Run tasks; yield the progress and the answer of each. Closing the iterator ends the work."""
         with started(self.jobs) as ray:
             remote = ray.remote(num_cpus=1, num_returns="streaming", max_retries=0)(_work)
@@ -153,7 +153,7 @@ class OnRay:
                     ray.cancel(each, force=True)
 
 
-def _next(ray: Any, task: Any, doing: dict[Any, int]) -> Iterator[Told]:
+def _next(ray: Any, task: Any, doing: dict[Any, int]) -> Iterator[TaskMessage]:
     """Next message of a task."""
     try:
         said = ray.get(next(task))

@@ -691,6 +691,10 @@ def register(card: Card) -> Callable[[L], L]:
     ('choose',)
     >>> del smidgen.learners.learners["Contrary"], smidgen.learners.cards["Contrary"]  # so that no other page sees it
     """
+    if not isinstance(card, Card):
+        raise InvalidArgument(
+            f"register was given {checks.shown(card)}", 'write @smidgen.register(smidgen.Card(loop="choose", …))'
+        )
 
     def enter(cls: L) -> L:
         name = cls.__name__

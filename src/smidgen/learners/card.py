@@ -132,7 +132,7 @@ class Card:
     """Why the service does not offer it; empty if it does."""
 
     def __post_init__(self) -> None:
-        loops = (*Loop, *sorted(guest_loops))
+        loops = (*Loop, *sorted(plugin_loops))
         for name, given, known in (("loop", self.loops, loops), ("feedback", self.kinds, tuple(Feedback))):
             if not given or (unknown := set(given) - set(known)):
                 listed = sorted(map(str, unknown)) if given else "nothing"
@@ -165,7 +165,7 @@ class Card:
 
 
 #: Loops of others, which cards may name too.
-guest_loops: set[str] = set()
+plugin_loops: set[str] = set()
 
 
 COLUMNS = ("loop", "feedback", "paper", "bound", "cost")

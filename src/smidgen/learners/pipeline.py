@@ -47,6 +47,7 @@ from smidgen.learners.record_adapter import (
     as_context,
     by_position,
     encoded_in,
+    from_source,
     known_rows,
     on_columns,
     prepared,
@@ -455,6 +456,15 @@ class Pipeline(PricedLearner):
         encoded = self._front.again(self._features, encoded_in(decision, self.dim))
         return structs.replace(decision, context=encoded)
 
+    def encode_again(self, source: bytes) -> Encoded:
+        """The record or the candidates of an earlier decision, encoded as if it were decided on now."""
+        return self._front.encode(self._features, from_source(source))
+
+    def renamed(self, encoded: Encoded, names: Mapping[int, str]) -> Encoded:
+        """What was encoded by a table of other places, with the columns that its names have here."""
+        known = {name: place for place, name, _ in self._features.known()}
+        return encoded.renamed(names, known)
+
     def note(self, context: Any) -> None:
         """Learn the names of a record, or of candidates, and nothing else: they keep the columns that they get."""
         self._features.note(self._front.encode(self._features, context))
@@ -492,8 +502,8 @@ class Pipeline(PricedLearner):
         encoded = encoded_in(now, self.dim)
         ids, columns = self._features.planned(encoded)
         inner, made = self._inner, on_columns(self._inner, now, columns)
-        told = feedback if isinstance(inner, RewardLearner) else by_position(feedback, encoded)
-        self._step(encoded, ids, lambda: inner._learn(made, told))
+        answer = feedback if isinstance(inner, RewardLearner) else by_position(feedback, encoded)
+        self._step(encoded, ids, lambda: inner._learn(made, answer))
 
     def _priced_rows(self, decision: Decision) -> Rows:
         return known_rows(encoded_in(decision, self.dim))

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
+import sys
 import threading
+from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Where distributions name their learners.
 GROUP = "smidgen.learners"
-_log = logging.getLogger("smidgen.guests")
+_log = logging.getLogger("smidgen.plugins")
 _turn = threading.RLock()  # a plugin may ask for the recommended learner while it is being loaded
 _tried: set[str] = set()
 _looked: list[bool] = []
@@ -83,6 +86,15 @@ def import_plugin(module: str) -> None:
             f"the module {module} registers nothing",
             "add @smidgen.register(Card(…)) to a learner, @smidgen.structure to a structure, or register a loop",
         )
+
+
+def load_plugins(modules: Iterable[str]) -> None:
+    """Import the plugins of installed distributions, then these modules; the working folder is searched too."""
+    discover()
+    for module in modules:
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+        import_plugin(module)
 
 
 def _hands_on(module: ModuleType) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from smidgen import serialization
+from smidgen import checks, serialization
 from smidgen.arrays import read_only, writable
 from smidgen.decision import Decision
 from smidgen.errors import DecisionMismatch, InvalidArgument, InvalidFeatures, InvalidFeedback
@@ -78,7 +78,7 @@ class RecordAdapter:
         if self._latest is not None and self._latest[0] is encoded and self._latest[1] == features.changes:
             return encoded.settled()
         try:
-            made = self._encoded(features, _from_source(encoded.source))
+            made = self._encoded(features, from_source(encoded.source))
         except InvalidFeatures as error:
             raise DecisionMismatch(
                 f"the record of a decision cannot be read: {error.problem}", "give it whole"
@@ -130,8 +130,8 @@ def source_of(context: Any) -> bytes | None:
         return None
 
 
-def _from_source(source: bytes) -> Any:
-    """Read what `_source` wrote."""
+def from_source(source: bytes) -> Any:
+    """Read what `source_of` wrote."""
     try:
         found = msgspec.msgpack.decode(source, ext_hook=from_extension)
         if not isinstance(found, list):
@@ -187,6 +187,8 @@ def loops_read(learner: Any, dim: int) -> frozenset[str]:
 
 def encoded_in(decision: Decision, dim: int) -> Encoded:
     """The encoded record, or candidates, of a decision."""
+    if not isinstance(decision, Decision):
+        raise InvalidArgument(f"{checks.shown(decision)} is not a Decision", "pass what decide returned")
     encoded = decision.context
     if not isinstance(encoded, Encoded) or encoded.dim != dim:
         raise DecisionMismatch(

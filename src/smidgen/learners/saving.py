@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from smidgen import serialization
 from smidgen.decision import Decision
-from smidgen.errors import CorruptFile, InvalidRecord, NotSaveable
+from smidgen.errors import CorruptFile, DataMissing, InvalidRecord, NotSaveable
 from smidgen.serialization import DTYPES, UNREADABLE
 
 LEARNER_FORMAT = 2
@@ -116,6 +116,8 @@ def _sum(*parts: bytes | memoryview) -> bytes:
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write to a temporary file, sync, rename: a reader sees the old file or the new one, never a partial one."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise DataMissing(f"there is no folder {target.parent}", "create it, or give another path")
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -274,6 +274,8 @@ def validation_error(error: msgspec.ValidationError, body: Any, kind: Any = None
         name = f"{path}.{field['name']}" if path else field["name"]
         if field["what"].startswith("missing"):
             return Impossible(f"{name} is missing", f"add it; {_DOCS}")
+        if not steps and field["name"] in getattr(kind, "fixed", ()):
+            return Impossible(f'"{name}" cannot be changed', "create another model with this setting")
         near = _near(field["name"], kind, steps)
         known = () if kind is None else _known(kind, steps)
         named = f"this object has the fields {', '.join(known)}" if 0 < len(known) <= _FEW else _DOCS

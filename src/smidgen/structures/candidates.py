@@ -14,12 +14,13 @@ from smidgen.features.batch import listed
 from smidgen.features.frames import frame_records, is_frame
 from smidgen.features.parse import plain_record, shown
 from smidgen.serialization import structure
+from smidgen.settings import CallMeta
 from smidgen.structures.choice import known_costs, written_costs
 from smidgen.structures.slots import Entries, Slot, read_slots, slot_entries
 
 
 @structure
-class Candidates:
+class Candidates(metaclass=CallMeta):
     """Candidates described by records; a `Pipeline` ranks them or chooses one.
 
     Parameters

@@ -111,7 +111,7 @@ def _slot(given: Any, i: int) -> Slot:
 
 
 def slot_entries(slots: Sequence[Slot], ids: Sequence[str | int] | None, n: int) -> Entries:
-    """Slots as decisions keep them, among so many candidates; refuse those that cannot all be filled."""
+    """Slots as decisions keep them, for ``n`` candidates; refuse slots that cannot all be filled."""
     places = range(n) if ids is None else ids
     index = {str(id): i for i, id in enumerate(places)}
     out: list[tuple[str, tuple[int, ...]]] = []
@@ -127,7 +127,7 @@ def slot_entries(slots: Sequence[Slot], ids: Sequence[str | int] | None, n: int)
 
 
 class Layout:
-    """Which candidates each slot may show.
+    """Candidates that each slot may show.
 
     A candidate that a later slot cannot do without is kept for it.
 
@@ -274,7 +274,7 @@ def pick_rows(rows: Rows, kept: IntArray) -> Rows:
 
 
 def slot_feedback(slots: Sequence[str], feedback: Any) -> list[tuple[int, Any]]:
-    """What was reported of each slot, in the order of the slots: by its id, or one value for all."""
+    """Feedback of each slot, in the order of the slots: by its id, or one value for all."""
     if not isinstance(feedback, Mapping):
         return [(i, feedback) for i in range(len(slots))]
     if not feedback:
@@ -286,7 +286,7 @@ def slot_feedback(slots: Sequence[str], feedback: Any) -> list[tuple[int, Any]]:
 
 
 class SlotDecision(NamedTuple):
-    """What was decided for one slot.
+    """Decision for one slot.
 
     Attributes
     ----------

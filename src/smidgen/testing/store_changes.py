@@ -40,7 +40,7 @@ def silence_is_learnt_once(make: Callable[[], Store], store: Store) -> None:
         not [found for found in store.due_decisions(90.0) if found.shard == row.shard],
         "a window is over after its end, not at it",
     )
-    hold(len(store.due_decisions(1e9, 1)) == 1, "at most so many are due at once")
+    hold(len(store.due_decisions(1e9, 1)) == 1, "at most one is returned with a limit of one")
     hold(
         in_batch(store, lambda: store.write_expiries(other.shard, [_silence(2000)]))[0].status == "unknown",
         "a decision of another shard is unknown",
@@ -181,7 +181,7 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
     in_batch(store, lambda: store.publish(row.shard, "a", 7, b"state"))
     store.publish(row.shard, None, 7, b"of all")
     mine = [event.seq for event in store.events_of_key(row.shard, "a")]
-    hold(mine == [2, 4, 5, 7], "the events of a key are told in order")
+    hold(mine == [2, 4, 5, 7], "the events of a key are returned in order")
     hold(store.last_forgetting(row.shard) == 0, "as long as nobody was forgotten, none is said to be")
     in_batch(store, lambda: store.publish(row.shard, "b", 7, b"state"))
     count, verdict = in_batch(store, lambda: store.forget(row.shard, "a", 50.0, None, {3: b"said otherwise"}))
@@ -231,7 +231,7 @@ def a_key_can_be_forgotten(make: Callable[[], Store], store: Store) -> None:
     hold(again == 0, "nothing is erased twice")
 
 
-def all_that_changes_weights_is_told(make: Callable[[], Store], store: Store) -> None:
+def all_that_changes_weights_is_listed(make: Callable[[], Store], store: Store) -> None:
     """Events about no decision may change weights, of one key or of all."""
     row = make_model(store, "changes")
     in_batch(store, lambda: store.write_decisions(row.shard, [new_decision(2300, key="a")]))

@@ -36,7 +36,7 @@ def new_decision(place: int, **changes: Any) -> NewDecision:
 
 def new_feedback(place: int, **changes: Any) -> NewFeedback:
     """Feedback on the decision of that place."""
-    made = NewFeedback(f"{place:024x}", 20.0, None, b"hash %d" % place, 1.0, None, b"told %d" % place)
+    made = NewFeedback(f"{place:024x}", 20.0, None, b"hash %d" % place, 1.0, None, b"answer %d" % place)
     return made._replace(**changes)
 
 
@@ -269,7 +269,7 @@ def the_fold_is_in_order(make: Callable[[], Store], store: Store) -> None:
         [made.seq for _, made in steps if made is not None] == [4, 2, 3],
         "what was learnt comes in the order of the feedback, not late ones",
     )
-    hold((steps[0][0].made, steps[0][0].body) == (1, b"told 1502"), "each step has its feedback")
+    hold((steps[0][0].made, steps[0][0].body) == (1, b"answer 1502"), "each step has its feedback")
     first = steps[0][1]
     hold(first is not None and first.body == b"asked 1502", "each step has its decision")
     hold(
@@ -352,9 +352,9 @@ def questions_are_answered(make: Callable[[], Store], store: Store) -> None:
     answers_named_questions(store, row.shard, in_batch)
 
 
-def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None:
+def followers_of_decisions_are_found(make: Callable[[], Store], store: Store) -> None:
     """A decision that another model made next to one that was shown is found by that one, and compared with it."""
-    shown, other, third = (make_model(store, f"beside {n}") for n in range(3))
+    shown, other, third = (make_model(store, f"follower {n}") for n in range(3))
     out = [f"{5600 + n:024x}" for n in range(3)]
     in_batch(
         store, lambda: store.write_decisions(shown.shard, [new_decision(5600 + n, number=n + 1) for n in range(3)])
@@ -370,11 +370,11 @@ def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None
         found = [(row.id, row.shard, row.beside, row.agreed) for row in view.follower_decisions(out[0])]
         hold(
             found == [(f"{5610:024x}", other.shard, out[0], True), (f"{5620:024x}", third.shard, out[0], None)],
-            "what lies beside a decision is found by it, by shard",
+            "the decisions next to the one shown are found by it, by shard",
         )
         hold(
             not view.follower_decisions(out[2]) and not view.follower_decisions("x"),
-            "nothing lies beside others, whatever is asked for",
+            "decisions without followers have none, whatever is asked for",
         )
         pairs = [tuple(row) for row in view.query("pairs", other.shard, after=0, limit=10)]
         expected = [
@@ -383,32 +383,32 @@ def decisions_lie_beside_others(make: Callable[[], Store], store: Store) -> None
         ]
         hold(pairs == expected, "a pair has what both came to")
         hold(view.query("pairs", other.shard, after=2, limit=10)[0][0] == 3, "pairs after an event can be asked for")
-        hold(len(view.query("pairs", other.shard, after=0, limit=1)) == 1, "and at most so many")
+        hold(len(view.query("pairs", other.shard, after=0, limit=1)) == 1, "and at most as many as the limit")
         hold(
             [tuple(row) for row in view.query("agreement", other.shard, limit=9)] == [(2, 1.0)], "agreement is counted"
         )
         hold([tuple(row) for row in view.query("agreement", other.shard, limit=1)] == [(1, 0.0)], "of the latest")
         hold([tuple(row) for row in view.query("agreement", third.shard, limit=9)] == [(0, 0.0)], "where there is any")
-        hold(not view.query("lately", other.shard, limit=9), "what lies beside counts nowhere")
+        hold(not view.query("lately", other.shard, limit=9), "decisions of followers count nowhere")
         if view is not store:
             view.close()
 
 
-def what_lies_beside_is_taught_once(make: Callable[[], Store], store: Store) -> None:
+def followers_are_taught_once(make: Callable[[], Store], store: Store) -> None:
     """Feedback for the decision that was shown closes the shadow decision, once, and can be retracted."""
-    shown, other = make_model(store, "write_follower_update"), make_model(store, "taught beside")
+    shown, other = make_model(store, "write_follower_update"), make_model(store, "taught follower")
     in_batch(store, lambda: store.write_decisions(shown.shard, [new_decision(5650)]))
     in_batch(
         store, lambda: store.write_decisions(other.shard, [new_decision(5660, shown=False, beside=f"{5650:024x}")])
     )
     plain = in_batch(store, lambda: store.write_follower_update(shown.shard, new_feedback(5650)))
-    hold((plain.status, plain.seq) == ("unknown", None), "a decision that lies beside nothing is not taught")
+    hold((plain.status, plain.seq) == ("unknown", None), "a decision that was shown is not taught as a follower")
     foreign = in_batch(store, lambda: store.write_follower_update(shown.shard, new_feedback(5660)))
     hold(foreign.status == "unknown", "nor is one of another shard")
     verdicts = [
         in_batch(store, lambda: store.write_follower_update(other.shard, new_feedback(5660, key="k"))) for _ in range(2)
     ]
-    hold([verdict.status for verdict in verdicts] == ["learnt", "duplicate"], "a decision beside is taught once")
+    hold([verdict.status for verdict in verdicts] == ["learnt", "duplicate"], "a follower's decision is taught once")
     hold(verdicts[0].version == 1 and verdicts[1].version == 1, "that makes a version, once")
     for view in (store, make()):
         row = view.decision(f"{5660:024x}")
@@ -418,9 +418,9 @@ def what_lies_beside_is_taught_once(make: Callable[[], Store], store: Store) -> 
         )
         event = view.event(other.shard, verdicts[0].seq or 0)
         kept = (event.type, event.made, event.decision, event.key, event.body) if event is not None else None
-        hold(kept == ("taught", 1, f"{5660:024x}", "k", b"told 5660"), "the event says what it is about")
+        hold(kept == ("taught", 1, f"{5660:024x}", "k", b"answer 5660"), "the event says what it is about")
         changes = [(change.type, about is not None) for change, about in view.changes(other.shard)]
-        hold(changes == [("taught", True)], "it comes with its decision when all that changes weights is told")
+        hold(changes == [("taught", True)], "it comes with its decision among all changes of weights")
         counts = view.counts(other.shard)
         hold(counts is not None and (counts.version, counts.answered) == (1, 0), "nobody has answered it")
         if view is not store:
@@ -428,7 +428,7 @@ def what_lies_beside_is_taught_once(make: Callable[[], Store], store: Store) -> 
     back = in_batch(store, lambda: store.write_retraction(other.shard, f"{5660:024x}", 30.0, None))
     hold((back.status, back.version) == ("learnt", 2), "what it was taught can be taken back")
     again = in_batch(store, lambda: store.write_follower_update(other.shard, new_feedback(5660)))
-    hold((again.status, again.version) == ("learnt", 3), "and then be taught anew")
+    hold((again.status, again.version) == ("learnt", 3), "and then be taught again")
     counts = store.counts(other.shard)
     hold(counts is not None and counts.answered == 0, "answers are not counted by that")
     hold(Chain().check_all(store.events(other.shard)) is None, "the chain holds over it")

@@ -48,7 +48,7 @@ def events_have_no_gaps(make: Callable[[], Store], store: Store) -> None:
     hold(store.event(row.shard, 6) is None, "an event that is not there is None")
     hold(
         [event.seq for event in store.events(row.shard, 2, 2)] == [3, 4],
-        "events can be asked for after one, and at most so many",
+        "events can be asked for after one, and at most as many as the limit",
     )
     few = store.events(row.shard, 0, 100, 3)
     hold(few == events[: len(few)] and 1 <= len(few) < 5, "events stop when they are large, but there is one at least")
@@ -296,7 +296,7 @@ def a_slot_has_one_owner(make: Callable[[], Store], store: Store) -> None:
         free = other.lease("b", 60.0, row.shard, next_row.shard)
         hold(free.keys() == {next_row.shard}, "nobody else is granted what is owned; what was left is granted")
         held = {lease.shard: (lease.owner, lease.epoch) for lease in other.leases()}
-        hold(held.get(row.shard) == ("a", first), "it is told who owns what")
+        hold(held.get(row.shard) == ("a", first), "leases name their owners")
         other.release_leases("b", row.shard)
         hold(not other.lease("b", 60.0, row.shard), "nobody leaves what is another's")
         store.release_leases("a", row.shard)
@@ -308,8 +308,26 @@ def a_slot_has_one_owner(make: Callable[[], Store], store: Store) -> None:
         kept = [next(iter(store.states(row.shard, key))).content for key in (None, "k")]
         hold(kept == [b"of its owner"] * 2, "and what it would have published is not kept")
         hold(other.publish(row.shard, None, 1, b"of the new one", second), "the new owner publishes")
+        _workers_know_each_other(store, other)
     finally:
         other.close()
+
+
+def _workers_know_each_other(store: Store, other: Store) -> None:
+    store.wait_for_announcement(0.0)
+    names = [each.name for each in store.join("a", "here:1", 60.0)]
+    hold(names == ["a"], "who joins is among the living")
+    hold(
+        other.join("b", "", 0.0) == [("a", "here:1")], "the living are known to all, and who does not renew is not one"
+    )
+    names = [each.name for each in other.join("b", "", 60.0)]
+    hold(names == ["a", "b"], "the living are in the order of their names")
+    other.announce()
+    hold(store.wait_for_announcement(60.0), "an announcement wakes who waits")
+    other.leave("b")
+    hold([each.name for each in store.join("a", "", 60.0)] == ["a"], "who leaves is not among the living")
+    hold(store.secret("test") == other.secret("test") != b"", "all workers have the same secret")
+    store.leave("a")
 
 
 def writers_share(make: Callable[[], Store], store: Store) -> None:
@@ -442,7 +460,7 @@ _LAWS: tuple[Law, ...] = (
     store_changes.feedback_can_be_taken_back,
     store_changes.a_model_goes_back,
     store_changes.a_key_can_be_forgotten,
-    store_changes.all_that_changes_weights_is_told,
+    store_changes.all_that_changes_weights_is_listed,
     store_changes.calls_are_known_again,
     store_changes.settings_can_change,
     store_decisions.states_are_kept,
@@ -451,8 +469,8 @@ _LAWS: tuple[Law, ...] = (
     a_probe_means_nothing,
     what_is_committed_lasts,
     store_decisions.questions_are_answered,
-    store_decisions.decisions_lie_beside_others,
-    store_decisions.what_lies_beside_is_taught_once,
+    store_decisions.followers_of_decisions_are_found,
+    store_decisions.followers_are_taught_once,
     store_changes.models_have_a_second_life,
     store_changes.a_log_can_begin_with_a_base,
     store_changes.keys_have_bases_of_their_own,

@@ -76,7 +76,7 @@ def it_has_phi_and_argmax(it: Specimen) -> None:
     hold(it.known.dim in (None, it.dim), f"dim is {it.known.dim} and phi has {it.dim} numbers")
 
 
-def phi_gives_so_many_finite_numbers(it: Specimen) -> None:
+def phi_returns_dim_finite_numbers(it: Specimen) -> None:
     """φ has one length for every object, and returns equal values for equal objects."""
     for y in it.objects:
         first, second = vector(it.known.phi(y)), vector(it.known.phi(y))
@@ -133,7 +133,7 @@ def present_is_argmax_with_scores(it: Specimen) -> None:
         hold(np.isfinite(shown).all(), "finite weights lead to scores that are not finite")
 
 
-def objects_are_told_from_others(it: Specimen) -> None:
+def objects_are_distinguished(it: Specimen) -> None:
     """`check` takes its own objects, and refuses the rest in our words."""
     for y in (*it.objects, *(it.known.argmax(w) for w in it.weights())):
         checked = it.known.check(y)
@@ -147,7 +147,7 @@ def objects_are_told_from_others(it: Specimen) -> None:
         refused(f"the better object {y!r}", it.known.difference, y, shown, kind=InvalidFeedback)
 
 
-def strange_objects_raise_what_can_be_told(it: Specimen) -> None:
+def strange_objects_raise_library_errors(it: Specimen) -> None:
     """For what it does not know, ``phi`` raises an error that means just that."""
     for y in (*NOTHING, *it.impossible):
         try:
@@ -259,13 +259,13 @@ Law = Callable[[Specimen], None]
 
 LAWS: tuple[Law, ...] = (
     it_has_phi_and_argmax,
-    phi_gives_so_many_finite_numbers,
+    phi_returns_dim_finite_numbers,
     argmax_repeats,
     what_it_is_given_stays_as_it_was,
     argmax_is_the_best,
     present_is_argmax_with_scores,
-    strange_objects_raise_what_can_be_told,
-    objects_are_told_from_others,
+    strange_objects_raise_library_errors,
+    objects_are_distinguished,
     difference_is_that_of_phi,
     other_dimensions_are_refused,
     a_record_brings_it_back,
@@ -330,5 +330,5 @@ def _dim(known: Structure, name: str, objects: tuple[Any, ...]) -> int:
         return len(vector(known.phi(objects[0])))
     except (SmidgenError, *STRANGE) as error:
         raise AssertionError(
-            f"{name}: the law 'phi gives so many finite numbers' does not hold: phi({objects[0]!r}): {error}"
+            f"{name}: the law 'phi returns dim finite numbers' does not hold: phi({objects[0]!r}): {error}"
         ) from error

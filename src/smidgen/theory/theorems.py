@@ -30,14 +30,14 @@ class Verdict:
 
 
 Speaking: TypeAlias = Callable[[R, Measured], Verdict]
-_GUESTS: dict[type[Rule], Speaking[Any]] = {}
+_PLUGINS: dict[type[Rule], Speaking[Any]] = {}
 
 
 def theorem(rule: type[R]) -> Callable[[Speaking[R]], Speaking[R]]:
     """Register a theorem of yours for a rule of yours: a function of the rule and of what was measured."""
 
     def enter(speak: Speaking[R]) -> Speaking[R]:
-        _GUESTS[rule] = speak
+        _PLUGINS[rule] = speak
         return speak
 
     return enter
@@ -48,7 +48,7 @@ def bound_for(rule: Rule, m: Measured) -> Verdict:
 
     The rule's exact type counts: a subclass may step otherwise, and then no theorem speaks of it.
     """
-    if (speak := _GUESTS.get(type(rule))) is not None:
+    if (speak := _PLUGINS.get(type(rule))) is not None:
         return speak(rule, m)
     for each in stated.values():
         if each.rule is type(rule) and each.run is not None:

@@ -1,6 +1,6 @@
 """The drafts demo: replies to messages that come in one's own style after a handful of edits.
 
-A guest like those of others: importing it mounts its pages. It asks nobody who he is, so it is there only as long as
+A plugin like any other: importing it mounts its pages. It does not authenticate users, so it is open only as long as
 the service has no token.
 """
 

@@ -1,6 +1,6 @@
 """The search demo: a search box over Python's own documentation that learns from clicks.
 
-A guest like those of others: importing it mounts its pages. It asks nobody who he is, so it is there only as long as
+A plugin like any other: importing it mounts its pages. It does not authenticate users, so it is open only as long as
 the service has no token.
 """
 

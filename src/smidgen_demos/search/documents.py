@@ -216,12 +216,12 @@ def _of_object(name: str, value: Any, module: ModuleType) -> Iterator[Document]:
             yield _document(name, "class", "", value.__doc__)
         for inner, member in sorted(vars(value).items()):
             if not inner.startswith("_") and inspect.ismethoddescriptor(member) and member.__doc__:
-                yield _document(f"{name}.{inner}", "method", _told_arguments(member), member.__doc__)
+                yield _document(f"{name}.{inner}", "method", _described_arguments(member), member.__doc__)
     elif inspect.isbuiltin(value) and value.__doc__:
-        yield _document(name, "function", _told_arguments(value), value.__doc__)
+        yield _document(name, "function", _described_arguments(value), value.__doc__)
 
 
-def _told_arguments(value: Any) -> str:
+def _described_arguments(value: Any) -> str:
     text = getattr(value, "__text_signature__", None) or ""
     return re.sub(r"\(\$\w+(, )?(/, |/)?", "(", text)
 

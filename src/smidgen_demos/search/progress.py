@@ -9,7 +9,7 @@ import numpy as np
 from smidgen.decision import FloatArray
 from smidgen.service.monitoring.curves import BLOCK
 
-#: A point is a mean over so many blocks of clicks.
+#: Number of blocks of clicks of which a point is the mean.
 BLOCKS = 50 // BLOCK
 MOST_POINTS = 60
 

@@ -140,7 +140,7 @@ class TestInWords:
         assert "shorter: 0.4 of the length" in said
         assert "fewer numbers" not in said
 
-    def test_traits_of_ones_own_are_told_too(self) -> None:
+    def test_custom_traits_are_named_too(self) -> None:
         class Soups(smidgen.Structure):
             def phi(self, y: Any) -> Any:
                 return np.eye(2)[y]

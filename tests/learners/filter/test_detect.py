@@ -53,7 +53,7 @@ def slow(X: Any, y: Any, **settings: Any) -> tuple[list[bool], list[tuple[int, i
         if made.action:
             mean = learner._ridge.moments(learner._wide(made.context))[0]
             p = min(1.0, max(0.0, (1.0 + mean) / 2.0))
-            learner._hear(made, bool(relevant))
+            learner._learn_relevance(made, bool(relevant))
             n, labels = n + 1, labels + 1
             total = 0.96 * total + (p - float(relevant))
             spread = 0.96 * 0.96 * spread + max(p * (1.0 - p), 0.05)

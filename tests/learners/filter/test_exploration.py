@@ -60,9 +60,9 @@ def test_the_papers_rule_may_have_a_constant() -> None:
     learner, judge = RidgeFil(dim=DIM, constant=True), reference_filter.RidgeFil(DIM, constant=True)
     follow(learner, judge, *stream(2, 100))
     assert learner.intercept == pytest.approx(judge.weights()[DIM])
-    full, all_heard = RidgeFull(dim=DIM, constant=True), reference_filter.RidgeFull(DIM, constant=True)
-    follow(full, all_heard, *stream(3, 60))
-    assert full.intercept == pytest.approx(all_heard.weights()[DIM])
+    full, all_learned = RidgeFull(dim=DIM, constant=True), reference_filter.RidgeFull(DIM, constant=True)
+    follow(full, all_learned, *stream(3, 60))
+    assert full.intercept == pytest.approx(all_learned.weights()[DIM])
 
 
 def test_without_new_arguments_nothing_changes() -> None:

@@ -105,7 +105,7 @@ def test_margin_and_threshold_are_in_the_decision() -> None:
     assert second.explored
 
 
-def test_everything_is_forwarded_while_nothing_was_heard() -> None:
+def test_everything_is_forwarded_before_the_first_feedback() -> None:
     learner = RidgeFil(dim=2)
     assert all(learner.decide(x).action for x in np.random.default_rng(0).normal(size=(20, 2)))
 

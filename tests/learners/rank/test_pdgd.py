@@ -46,7 +46,7 @@ def test_the_odds_of_an_exchange(scores: list[float], data: st.DataObject) -> No
     expected = slow.probability(scores, order, n) / slow.probability(
         scores, slow.exchanged(order, order[i], order[j]), n
     )
-    for places in (n, 10**9):  # so many places that products are not safe
+    for places in (n, 10**9):  # with 10**9 places products are not safe
         odds, safe = exchange_odds(np.array(scores), np.array(order), places, i, j)
         assert odds == pytest.approx(expected, rel=1e-10)
     assert max(scores) - min(scores) < 1e-7 or not safe

@@ -21,7 +21,7 @@ def test_the_folder_that_is_named_counts(tmp_path: Path, monkeypatch: pytest.Mon
     assert data_folder(tmp_path) == tmp_path
 
 
-def test_a_folder_beside_the_current_one_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_next_to_the_current_one_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SMIDGEN_DATA", raising=False)
     monkeypatch.delenv("SMIDGEN_PAPERS_DATA", raising=False)
     (tmp_path / "shared" / "data").mkdir(parents=True)
@@ -55,7 +55,7 @@ def test_the_fingerprint_follows_the_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sets)
-def test_what_is_missing_is_told_with_a_way_out(name: str, tmp_path: Path) -> None:
+def test_what_is_missing_is_reported_with_a_hint(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataMissing) as refusal:
         require(name, tmp_path)
     assert isinstance(refusal.value, FileNotFoundError)

@@ -186,7 +186,7 @@ def check(source: Path, log: Log, folder: Path, seed: int) -> bool:
 
 
 def checked(sources: list[Path], folder: Path, seeds: range) -> int:
-    """Damage folders so many times; how many of them are sound all the same."""
+    """Damage a number of folders; return how many of them are healthy all the same."""
     logs = {source: export(source) for source in sources}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     sound = sum(check(source := sources[seed % 2], logs[source], folder, seed) for seed in seeds)

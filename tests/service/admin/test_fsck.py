@@ -134,7 +134,7 @@ class TestSound:
         engine.store.close()
         assert (report.snapshots, report.states) == (6, 4)
 
-    def test_beside_a_running_service(self, data: Path) -> None:
+    def test_next_to_a_running_service(self, data: Path) -> None:
         execute(data, "DELETE FROM tokens")
         with Live(data, "--snapshot-every", "5") as live, httpx.Client(base_url=live.url) as client:
             rng = random.Random(1)
@@ -368,7 +368,7 @@ class TestNotSound:
         Engine(data).close()
         assert fsck(data).sound
 
-    def test_the_command_tells_every_finding_and_the_way_out(self, data: Path) -> None:
+    def test_the_command_prints_every_finding_and_its_hint(self, data: Path) -> None:
         execute(data, "UPDATE events SET at = at + 1 WHERE shard = 1; UPDATE shards SET late = 7 WHERE id = 3")
         result = invoke("--data", data)
         assert result.exit_code == 1

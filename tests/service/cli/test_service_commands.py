@@ -183,7 +183,7 @@ class TestLogVerify:
         assert result.exit_code == 1
         assert f"the snapshot {path.name} cannot be used" in result.output
 
-    def test_beside_a_running_service(self, tmp_path: Path) -> None:
+    def test_next_to_a_running_service(self, tmp_path: Path) -> None:
         with Live(tmp_path) as live, smidgen.Client(live.url) as client:
             search = client.create("search", loop="rank", learner="PreferencePerceptron", params={"dim": 2})
             search.learn(search.decide({"a": [1, 0], "b": [0, 1]}), clicked=["b"])

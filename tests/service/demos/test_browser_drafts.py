@@ -26,7 +26,7 @@ def learnt(page: Any, n: int) -> None:
 
 
 def draft_by(page: Any, replies: int) -> str:
-    """The draft that is in the editor once so many replies have been learnt."""
+    """The draft that is in the editor once a number of replies has been learned."""
     page.wait_for_function(
         "n => document.querySelector('#about').textContent.includes(n ? `by ${n} replies` : 'by nothing')", arg=replies
     )

@@ -84,7 +84,7 @@ def test_type_click_and_see_the_weights_move(visit: Visit) -> None:
     visit.leave()
 
 
-def test_users_who_only_look_at_the_top_are_played_beside_it(visit: Visit) -> None:
+def test_users_who_only_look_at_the_top_are_played_next_to_it(visit: Visit) -> None:
     page = visit.go("/demo/search")
     page.get_by_role("button", name="Simulate 200 users who only look at the top").click()
     page.locator(".top-chart[data-runs='10']").wait_for(timeout=120_000)  # ten runs, on a machine that may be busy

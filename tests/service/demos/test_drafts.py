@@ -72,7 +72,7 @@ def test_a_fresh_start_is_another_model(call: Caller) -> None:
     assert call.get("/v1/models/demo-drafts").json()["archived_at"] is not None
 
 
-def test_it_is_a_guest_until_there_is_a_token(call: Caller, tmp_path: Path) -> None:
+def test_it_is_open_until_there_is_a_token(call: Caller, tmp_path: Path) -> None:
     assert "text/html" in call.get("/demo/drafts").headers["content-type"]
     for name in ("drafts.js", "drafts-diff.js", "drafts.css"):
         assert call.get(f"/demo/drafts/files/{name}").status_code == 200

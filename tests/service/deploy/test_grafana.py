@@ -15,7 +15,8 @@ def test_every_figure_is_there(tmp_path: Path) -> None:
     asked = set(re.findall(r"smidgen_\w+", json.dumps(json.loads(BOARD.read_text())["panels"])))
     assert len(asked) >= 7
     with Caller(tmp_path) as call:
-        call.put("/v1/models/spam", {"loop": "label", "labels": ["a", "b"]})
+        call.put("/v1/models/routes", {"loop": "choose", "budget": {"usd": 2}})
+        call.post("/v1/models/routes/decisions", {"candidates": [{"id": "a", "costs": {"usd": 1}}]})
         call.post("/v1/models/nobody/decisions", {})
         given = set(re.findall(r"smidgen_\w+", call.get("/metrics").text))
     assert asked <= given

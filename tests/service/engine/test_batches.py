@@ -75,7 +75,7 @@ def test_a_batch_in_steps_is_the_batch_at_once(name: str, tmp_path: Path) -> Non
     other.close()
 
 
-def test_feedback_in_a_pause_is_learnt_and_heeded_by_what_comes_after(tmp_path: Path) -> None:
+def test_feedback_in_a_pause_is_learnt_before_what_comes_after(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["rank"])
     open_ = engine.decide_batch("rank", batch(asked("rank", 8)))
 
@@ -87,7 +87,7 @@ def test_feedback_in_a_pause_is_learnt_and_heeded_by_what_comes_after(tmp_path: 
     made, turns = stepwise(engine, "rank", asked("rank", 30), learn)
     assert turns == 15
     assert [reply["model_version"] for reply in made] == [0] * 4 + sorted([*range(1, 8)] * 4)[:26]
-    assert [each.number for each in _told(engine, made)] == list(range(9, 39))
+    assert [each.number for each in _events_of(engine, made)] == list(range(9, 39))
     sound(tmp_path, engine)
 
 
@@ -102,12 +102,12 @@ def test_another_decision_in_a_pause_lets_it_begin_again(tmp_path: Path) -> None
 
     made, turns = stepwise(engine, "rank", asked("rank", 30), decide)
     assert turns == 11
-    assert [each.number for each in _told(engine, [*between, *made])] == list(range(1, 32))
+    assert [each.number for each in _events_of(engine, [*between, *made])] == list(range(1, 32))
     assert engine.models["rank"].decisions == 31
     sound(tmp_path, engine)
 
 
-def test_settings_that_change_in_a_pause_are_heeded(tmp_path: Path) -> None:
+def test_settings_that_change_in_a_pause_apply(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["rank"])
 
     def amend(turn: int) -> None:
@@ -118,7 +118,7 @@ def test_settings_that_change_in_a_pause_are_heeded(tmp_path: Path) -> None:
     assert turns == 12
     rows = [engine.store.decision(reply["decision"]) for reply in made]
     ends = [row.expires_at for row in rows if row is not None]
-    assert ends == [event.at + 5.0 for event in _told(engine, made)]
+    assert ends == [event.at + 5.0 for event in _events_of(engine, made)]
     sound(tmp_path, engine)
 
 
@@ -163,7 +163,9 @@ def test_a_refusal_of_the_learner_gives_the_numbers_of_all_steps_back(tmp_path: 
         stepwise(engine, "rank", asked("rank", 30))
     assert (engine.models["rank"].seq, learner.decisions) == (1, 0)
     del learner.__dict__["decide"]
-    assert [each.number for each in _told(engine, stepwise(engine, "rank", asked("rank", 12))[0])] == list(range(1, 13))
+    assert [each.number for each in _events_of(engine, stepwise(engine, "rank", asked("rank", 12))[0])] == list(
+        range(1, 13)
+    )
     sound(tmp_path, engine)
 
 
@@ -178,7 +180,7 @@ def test_a_pause_has_changed_nothing(tmp_path: Path) -> None:
     sound(tmp_path, engine)
 
 
-def test_ids_are_answered_once_whoever_comes_in_between(tmp_path: Path) -> None:
+def test_ids_are_answered_once_with_requests_in_between(tmp_path: Path) -> None:
     engine = engine_with(tmp_path, ["rank"])
     body = asked("rank", 30)
     for place, each in enumerate(body["decisions"]):
@@ -229,7 +231,7 @@ def test_where_decisions_change_more_than_their_count_it_is_done_at_once(what: s
     sound(tmp_path, engine)
 
 
-def _told(engine: Engine, replies: list[dict[str, Any]]) -> list[Any]:
+def _events_of(engine: Engine, replies: list[dict[str, Any]]) -> list[Any]:
     found = []
     for reply in replies:
         row = engine.store.decision(reply["decision"])

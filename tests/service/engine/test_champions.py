@@ -82,13 +82,13 @@ class World:
     """A champion and those next to it."""
 
     def __init__(
-        self, body: dict[str, Any], shelf: CommittedTables | Path, seed: int = 0, **beside: dict[str, Any]
+        self, body: dict[str, Any], shelf: CommittedTables | Path, seed: int = 0, **followers: dict[str, Any]
     ) -> None:
         self.body, self.rng, self.clock = body, random.Random(seed), Clock()
         self.shelf = shelf
         self.engine = self.open()
         self.engine.create("champion", model(body))
-        for name, own in beside.items():
+        for name, own in followers.items():
             self.engine.create(name, model(own))
 
     def open(self) -> Engine:
@@ -199,7 +199,7 @@ def test_who_answers_is_drawn_by_the_champions_seed_and_number() -> None:
     assert [reply["model"] for reply in other.play(300)] != runs[0]
 
 
-def test_a_request_is_answered_once_whoever_answers() -> None:
+def test_a_request_is_answered_once_by_any_arm() -> None:
     world = World(ROWS, CommittedTables(), challenger=twin(ROWS, challenger_of={"model": "champion", "share": 0.5}))
     for round_ in range(20):
         asked = ask(ROWS, world.rng) | {"id": f"r{round_}"}
@@ -321,7 +321,7 @@ def test_a_retraction_reaches_all_who_were_taught() -> None:
     assert world.states(world.open()) == world.states()
 
 
-def test_forgetting_reaches_those_beside(tmp_path: Path) -> None:
+def test_forgetting_reaches_followers(tmp_path: Path) -> None:
     body = CHAMPIONS["keyed"]
     world = World(body, tmp_path / "data", shadow=twin(body, shadow_of="champion"))
     world.play(40)
@@ -354,7 +354,7 @@ def test_a_token_of_the_champion_hears_of_what_the_challenger_answered() -> None
         world.engine.story(reply["decision"], "other")
 
 
-def test_one_beside_that_fails_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_follower_that_fails_delays_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(ROWS, CommittedTables(), challenger=twin(ROWS, challenger_of={"model": "champion", "share": 1.0}))
     own = world.engine.learners.get(world.engine.models["challenger"], None).learner
 
@@ -374,7 +374,7 @@ def test_one_beside_that_fails_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) 
     assert types == ["created", "amended", "decision", "decision", "taught", "decision", "taught"]
 
 
-def test_what_lies_beside_can_be_read_and_not_answered() -> None:
+def test_a_followers_decision_can_be_read_and_not_answered() -> None:
     world = World(ROWS, CommittedTables(), shadow=twin(ROWS, shadow_of="champion"))
     reply = world.play(1)[0]
     (row,) = world.engine.store.follower_decisions(reply["decision"])
@@ -397,7 +397,7 @@ def test_what_lies_beside_can_be_read_and_not_answered() -> None:
     assert "It was not shown" in lines[-1]["text"]
 
 
-def test_the_log_says_what_lies_beside_and_keeps_no_text_that_it_must_not() -> None:
+def test_the_log_names_the_decision_shown_and_keeps_no_text_that_it_must_not() -> None:
     body = CHAMPIONS["sealed"]
     world = World(body, CommittedTables(), shadow=twin(body, shadow_of="champion"))
     replies = world.play(4)
@@ -405,9 +405,9 @@ def test_the_log_says_what_lies_beside_and_keeps_no_text_that_it_must_not() -> N
         line for name in ("champion", "shadow") for line in world.engine.events.all_lines(world.engine.models[name])
     ]
     events = [msgspec.json.decode(line) for line in lines]
-    beside = [event["beside"] for event in events if event["type"] == "decision" and "beside" in event]
-    assert beside == [reply["decision"] for reply in replies]
-    assert [event["source"] for event in events if event["type"] == "taught"] == beside
+    shown = [event["beside"] for event in events if event["type"] == "decision" and "beside" in event]
+    assert shown == [reply["decision"] for reply in replies]
+    assert [event["source"] for event in events if event["type"] == "taught"] == shown
     assert b"ships" not in b"".join(lines)
     with pytest.raises(SmidgenError, match="keep_texts is True"):
         world.engine.create("open", model({"loop": "draft", "keep_texts": True, "challenger_of": "champion"}))

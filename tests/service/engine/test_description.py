@@ -251,7 +251,7 @@ def test_a_retracted_decision_that_is_answered_again_is_learnt(call: Caller) -> 
     assert any("went from version 2 to 3" in line for line in lines)
 
 
-def test_a_rollback_is_told_in_the_stories_of_what_it_undid(call: Caller) -> None:
+def test_a_rollback_is_in_the_stories_of_what_it_undid(call: Caller) -> None:
     call.put("/v1/models/m", {"loop": "choose", "features": ["a", "b"]})
     ids = [ask(call, "m") for _ in range(3)]
     for id in ids:

@@ -204,6 +204,18 @@ def test_the_share_grows_and_members_stay() -> None:
         model(CHOOSE | {"holdout": {"share": 1.5}})
 
 
+def test_a_patch_keeps_what_it_leaves_out() -> None:
+    engine, _, _ = opened(CHOOSE | {"holdout": {"share": 0.1, "policy": {"candidate": "b"}}})
+    before = engine.describe("m").holdout
+    engine.amend("m", msgspec.convert({"holdout": {"share": 0.5}}, AmendBody))
+    assert engine.describe("m").holdout == msgspec.structs.replace(before, share=0.5)
+    engine.amend("m", msgspec.convert({"holdout": {"policy": "first"}}, AmendBody))
+    assert engine.describe("m").holdout == msgspec.structs.replace(before, share=0.5, policy="first")
+    engine.create("n", model(CHOOSE))
+    with pytest.raises(Impossible, match="share is missing"):
+        engine.amend("n", msgspec.convert({"holdout": {"policy": "first"}}, AmendBody))
+
+
 def test_other_feedback_on_a_held_out_decision_is_a_conflict() -> None:
     engine, _, clock = opened(CHOOSE | {"holdout": {"share": 1.0}})
     made = engine.decide("m", ask(CHOOSE, unit="u"))["decision"]

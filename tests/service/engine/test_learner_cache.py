@@ -157,8 +157,8 @@ def test_a_learner_with_decisions_that_are_not_written_does_not_leave(tmp_path: 
     numbers = [engine.events.decision(engine.models["keyed"], seq).decision.number for seq in range(2, 7)]
     assert numbers == [1, 1, 1, 1, 2]
     for version, reply in enumerate(replies, 1):
-        told_back = engine.feedback(reply["decision"], feedback_body(clicked=["q"]))
-        assert (told_back.status, told_back.model_version) == ("learnt", version)
+        echoed = engine.feedback(reply["decision"], feedback_body(clicked=["q"]))
+        assert (echoed.status, echoed.model_version) == ("learnt", version)
     engine.close()
     with Inspection(tmp_path) as seen:
         assert [audit_model(seen, each).problems for each in seen.models()] == [[]]

@@ -52,7 +52,7 @@ def test_what_fits_is_made(name: str) -> None:
     assert Blueprint(body(FITTING[name])).dim in (None, *(1 << i for i in (16, 18, 20)), 300, 20_000)
 
 
-def test_a_missing_argument_is_told_in_our_words() -> None:
+def test_a_missing_argument_is_reported_in_our_words() -> None:
     for given, name in (
         ({"learner": "ConvexPreferencePerceptron", "params": {"dim": 3}}, "radius"),
         ({"learner": "AppleTasting"}, "learner"),

@@ -150,7 +150,7 @@ def test_the_log_is_sound_and_survives_a_rollback(tmp_path: Path) -> None:
         ({"loop": "filter"}, {"explore": 0.5}, "exploration"),
     ],
 )
-def test_what_cannot_change_is_told(body: dict[str, Any], changes: dict[str, Any], words: str) -> None:
+def test_what_cannot_change_is_reported(body: dict[str, Any], changes: dict[str, Any], words: str) -> None:
     engine = Engine(MemoryStore(CommittedTables()))
     engine.create("m", model(body))
     with pytest.raises(SmidgenError) as caught:
@@ -178,7 +178,7 @@ def test_over_http(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keys", [["ann"], ["ann", "bob", "cy"]], ids=["written at the end", "written on the way"])
-def test_a_key_that_is_written_aside_after_a_label_was_added_has_it_once(tmp_path: Path, keys: list[str]) -> None:
+def test_a_key_that_is_published_after_a_label_was_added_has_it_once(tmp_path: Path, keys: list[str]) -> None:
     settings: dict[str, Any] = {"synchronous": "OFF", "keyed_in_memory": 2}
     engine = Engine(tmp_path, **settings)
     engine.create("mail", model({"loop": "label", "labels": ["x", "y"], "keyed": True, "feedback": "label"}))

@@ -56,7 +56,7 @@ def test_the_story_holds_the_question(call: Caller, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["choose", "rank", "label"])
-def test_requests_that_are_not_kept_are_told_by_name(call: Caller, name: str) -> None:
+def test_requests_that_are_not_kept_are_described_by_name(call: Caller, name: str) -> None:
     body, asked, heard = MODELS[name]
     call.put("/v1/models/m", body | {"keep_asked": False})
     assert call.get("/v1/models/m").json()["keep_asked"] is False

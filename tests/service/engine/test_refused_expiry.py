@@ -146,7 +146,7 @@ def test_what_is_said_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert fsck(tmp_path / "data", deep=True).findings == []
 
 
-def test_late_feedback_behind_it_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_feedback_after_it_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     house = House("memory", tmp_path, monkeypatch, InvalidFeedback("it is no reward", "give one"))
     made = [*(house.ask("bad") for _ in range(3)), house.ask("good"), house.ask("good")]
     house.clock.now += 60

@@ -19,7 +19,7 @@ from smidgen.service.monitoring.health import diagnose
 from smidgen.service.schemas import Finding
 
 GATE = {"loop": "label", "labels": ["x", "y"], "learner": "LabelBank", "params": {"dim": 2}}
-#: Right for so many rounds, then wrong: it starts again some 30 rounds later.
+#: Rounds for which it is right; then it is wrong, and starts again some 30 rounds later.
 RIGHT, WRONG = 220, 60
 
 
@@ -58,7 +58,7 @@ class World:
         return next((each for each in report.findings if each.code == "restarted"), None)
 
 
-def test_the_story_says_when_the_learner_started_again_whoever_holds_it() -> None:
+def test_the_story_says_when_the_learner_started_again_on_every_worker() -> None:
     world = World(GATE).play(RIGHT, WRONG)
     (start,) = restarts_of(world.engine.learners.get(world.engine.models["gate"], None).learner)
     assert RIGHT < start.decision < RIGHT + WRONG

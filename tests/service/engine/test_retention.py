@@ -545,7 +545,7 @@ def test_a_base_keeps_nothing_of_a_key_that_is_dropped(tmp_path: Path) -> None:
     assert fsck(tmp_path, deep=True).findings == []
 
 
-def test_snapshots_of_before_the_base_are_no_witnesses(tmp_path: Path) -> None:
+def test_snapshots_before_the_retention_checkpoint_prove_nothing(tmp_path: Path) -> None:
     clock = Clock()
     engine = played(tmp_path, clock, ("rank",))
     engine.maintain(every=1)

@@ -124,8 +124,8 @@ def test_a_retraction_is_a_log_without_the_feedback(name: str, in_background: bo
     assert version is not None
     ready = refold(engine.store.reader(), engine.models[name], ("retracted", version)) if in_background else None
     engine.maintain(every=1)
-    told_version = engine.retract(chosen, None, ready).model_version
-    assert told_version == engine.models[name].version
+    reported_version = engine.retract(chosen, None, ready).model_version
+    assert reported_version == engine.models[name].version
     # the same life without that feedback: the log is folded by hand
     expected = {}
     for key in weights_of(engine, name):

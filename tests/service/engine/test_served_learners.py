@@ -18,6 +18,7 @@ from smidgen.service.loops.registry import loops
 from smidgen.service.schemas import ByName, DecisionBody, FeedbackBody, ModelBody
 
 ROUNDS = 12
+CANDIDATES = 5
 #: How many names a hashed row has.
 NAMES = 3
 SERVED = [(loop, name) for loop in loops for name in learners_for(loop)]
@@ -35,7 +36,7 @@ def body(loop: str, name: str, hashed: bool = False) -> ModelBody:
 def rehearse(blueprint: Blueprint) -> int:
     """Decide, learn, write and read back on a fresh twin, as requests will; return the number of rounds learned."""
     loop = blueprint.loop
-    twin = blueprint.record_learner()
+    twin = blueprint._made.fresh() if blueprint.shared.names else blueprint.learner(None)
     rng, learnt = np.random.default_rng(0), 0
     for number in range(ROUNDS):
         context, ids = loop.context(_request(blueprint, rng))
@@ -66,7 +67,14 @@ def _request(blueprint: Blueprint, rng: np.random.Generator) -> DecisionBody:
             return {f"feature {i}": value for i, value in enumerate(rng.normal(size=NAMES).tolist())}
         return rng.normal(size=vectors.dim).tolist()
 
-    body: DecisionBody = msgspec.convert(loop.warmup_request(features), loops.decision)
+    asked: dict[str, Any] = dict(loop.example.request)
+    if "candidates" in asked:
+        asked["candidates"] = [{"id": str(i), "features": features()} for i in range(CANDIDATES)]
+    if vectors.records and ("candidates" in asked or loop.asks == "context"):
+        asked["context"] = features()
+    if "features" in asked:
+        asked["features"] = features() if vectors.dim is not None else None
+    body: DecisionBody = msgspec.convert(asked, loops.decision)
     return body
 
 

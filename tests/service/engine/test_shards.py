@@ -353,7 +353,7 @@ class TestLife:
         assert engine.describe("shop").keys == 3
         assert bytes_of(engine, OF[2], "twin") == bytes_of(engine, OF[2])
 
-    def test_one_who_stands_beside_has_as_many(self, engine: Engine) -> None:
+    def test_a_follower_has_the_same_number_of_shards(self, engine: Engine) -> None:
         rival = {"loop": "choose", "keyed": True, "challenger_of": {"model": "shop", "share": 0.5}}
         assert engine.create("rival", model(rival))[1].shards == 4
         assert not engine.create("rival", model(rival))[0]

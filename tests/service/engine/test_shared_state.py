@@ -332,7 +332,7 @@ def test_a_log_that_begins_with_a_base_leads_to_the_same(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("at_the_end", [False, True])
-def test_who_has_not_begun_is_not_written_aside(tmp_path: Path, at_the_end: bool) -> None:
+def test_a_key_without_events_is_not_published(tmp_path: Path, at_the_end: bool) -> None:
     life = Life(tmp_path / "data", seed=12, keyed_in_memory=1)
     for _ in range(3):
         reply = life.engine.decide("songs", request({"key": "bob", "candidates": [{"id": "A"}]}))

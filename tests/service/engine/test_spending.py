@@ -12,6 +12,7 @@ import pytest
 from service.bodies import feedback_body, model, request
 from service.memory import CommittedTables, MemoryStore
 from smidgen.errors import SmidgenError
+from smidgen.service.engine import spending
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import Impossible
 from smidgen.service.loops.registry import loops
@@ -94,6 +95,47 @@ def test_a_restart_goes_on_bit_for_bit() -> None:
     one, two = (each.decide("m", request({"candidates": FREE})) for each in (whole, again))
     assert one["price"] == two["price"]
     assert one["propensities"] == two["propensities"]
+
+
+@pytest.mark.parametrize("items", [FREE, PRICED], ids=["reported", "known"])
+def test_a_start_folds_only_what_came_after_the_saved_state(items: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spending, "SAVED_EVERY", 50)
+    whole, shelf, _ = opened()
+    play(whole, 110, items)
+    taken: list[int] = []
+    apply = spending.Spending.apply
+    monkeypatch.setattr(
+        spending.Spending, "apply", lambda self, event, *more: (taken.append(event.seq), apply(self, event, *more))[1]
+    )
+    again = Engine(MemoryStore(shelf), clock=lambda: 1000.0)
+    assert figures(again) == figures(whole)
+    assert taken[0] > 150
+    one, two = (each.decide("m", request({"candidates": items})) for each in (whole, again))
+    assert one["price"] == two["price"]
+    assert one["propensities"] == two["propensities"]
+
+
+def test_a_saved_state_that_is_damaged_or_of_another_past_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spending, "SAVED_EVERY", 20)
+    engine, shelf, _ = opened()
+    play(engine, 40)
+    before = figures(engine)
+    (state,) = engine.store.states(1, spending.PLACE)
+    for content in (state.content[:-3], b"", spending.Spending(7)._state()):
+        engine.run(lambda content=content: engine.store.publish(1, spending.PLACE, state.seq, content))
+        assert figures(Engine(MemoryStore(shelf), clock=lambda: 1000.0)) == before
+
+
+def test_forgetting_drops_the_saved_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spending, "SAVED_EVERY", 20)
+    engine, shelf, _ = opened(BODY | {"keyed": True})
+    play(engine, 20, PRICED, key="ann")
+    play(engine, 21, PRICED, key="bob")
+    engine.forget("m", "ann")
+    (state,) = engine.store.states(1, spending.PLACE)
+    assert state.seq == 0
+    assert figures(Engine(MemoryStore(shelf), clock=lambda: 1000.0)) == figures(engine)
+    assert engine.models["m"].counts.decisions == 21
 
 
 def test_undo_leaves_spend_and_price_alone() -> None:
@@ -182,19 +224,40 @@ def test_the_budget_may_change_and_end() -> None:
     assert "price" not in engine.decide("m", request({"candidates": FREE}))
 
 
+def over_budget(engine: Engine) -> Any:
+    return OverBudget().run(Evidence(engine.store, engine.models["m"], 2000.0))
+
+
 def test_health_says_that_nobody_can_meet_a_budget() -> None:
     engine, _, _ = opened(BODY | {"budget": {"usd": 0.1}})
-    for _ in range(250):
+    for _ in range(40):
         engine.decide("m", request({"candidates": PRICED}))
-    model_ = engine.models["m"]
-    found = OverBudget().run(Evidence(engine.store, model_, 2000.0))
-    assert found is not None
-    assert found.code == "over_budget"
-    assert found.figures["limit"] == 0.1
+    found = over_budget(engine)
+    assert (found.code, found.severity) == ("over_budget", "problem")
+    assert (found.figures["limit"], found.figures["cheapest"]) == (0.1, 1.0)
     assert "cheapest" in found.message
-    amend(engine, budget={"usd": 10.0}, min_share=0.3)
+    amend(engine, budget={"usd": 1.0})
+    assert over_budget(engine) is None
+
+
+def test_health_says_that_more_is_spent_than_the_limit() -> None:
+    engine, _, _ = opened()
+    play(engine, 220, PRICED, chosen="c")
+    found = over_budget(engine)
+    assert (found.code, found.figures["recent"]) == ("over_budget", 20.0)
+
+
+@pytest.mark.parametrize(
+    ("exploration", "floor"),
+    [({"min_share": 0.3, "explore": 0.0}, 7.5), ({"explore": 0.5}, 0.5 * 3 / (1 + 1 / 4 + 1 / 20))],
+    ids=["min_share", "explore"],
+)
+def test_health_says_that_exploration_alone_costs_half_of_the_limit(exploration: Any, floor: float) -> None:
+    engine, _, _ = opened(BODY | exploration | {"budget": {"usd": 2.1 * floor}})
     engine.decide("m", request({"candidates": PRICED}))
-    assert OverBudget().run(Evidence(engine.store, model_, 2000.0)).figures["floor"] == pytest.approx(7.5)
+    assert over_budget(engine) is None
+    amend(engine, budget={"usd": 1.9 * floor})
+    assert over_budget(engine).figures["floor"] == pytest.approx(floor)
 
 
 def test_a_copy_has_the_same_limit_and_has_spent_nothing() -> None:

@@ -39,7 +39,7 @@ NAMES = tuple(MODELS)
 KEYS = 5
 WINDOW = 1000.0
 #: Feedback on a decision, by loop: two possible answers, and one that is impossible.
-TOLD: dict[str, list[dict[str, Any]]] = {
+FEEDBACK: dict[str, list[dict[str, Any]]] = {
     "rank": [{"clicked": ["b"]}, {"better": ["c", "a"]}, {"clicked": ["nobody"]}],
     "choose": [{"better": "b"}, {"better": "c"}, {"better": "nobody"}],
     "label": [{"correct": True}, {"label": "y"}, {"label": "nothing"}],
@@ -63,7 +63,7 @@ REWARDED = [{"choice": "b", "reward": 1.0}, {"choice": "c", "reward": 0.25}]
 
 def feedback_of(name: str, which: int) -> dict[str, Any]:
     """Feedback on a decision of a model."""
-    return (REWARDS if name == "people" else TOLD[MODELS[name]["loop"]])[which]
+    return (REWARDS if name == "people" else FEEDBACK[MODELS[name]["loop"]])[which]
 
 
 @dataclass

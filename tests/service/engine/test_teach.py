@@ -181,7 +181,7 @@ def test_one_bad_example_refuses_all() -> None:
         ("label", {"examples": [{"id": "mine", "features": [1, 0, 0], "answer": "x"}]}, "its own id"),
     ],
 )
-def test_what_cannot_be_taught_is_told(name: str, body: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_taught_is_reported(name: str, body: dict[str, Any], words: str) -> None:
     engine = Engine(MemoryStore(CommittedTables()))
     engine.create(name, model(MODELS[name]))
     with pytest.raises(SmidgenError) as caught:

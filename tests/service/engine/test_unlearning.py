@@ -17,7 +17,7 @@ from service.asgi import Caller
 from service.bodies import Clock, feedback_body, model, request
 from service.engine.test_forgetting import clean
 from service.engine.test_shared_state import MODELS, lessons
-from service.forgetting_oracle import LeftOut, Told
+from service.forgetting_oracle import LeftOut, LogLine
 from smidgen.errors import SmidgenError
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.admin.verify import audit_model
@@ -149,7 +149,7 @@ class World:
         except (SmidgenError, IndexError):
             return  # nothing to take back, say
 
-    def logs(self) -> dict[int, list[Told]]:
+    def logs(self) -> dict[int, list[LogLine]]:
         """Contents of all logs."""
         return {
             shard: [msgspec.json.decode(line) for line in self.engine.events.all_lines(served)]

@@ -18,7 +18,7 @@ VARIABLE = "SMIDGEN_TEST_BROKEN_LINES"
 @smidgen.structure("breaking lines")
 @dataclass(frozen=True)
 class Guest:
-    """What makes this module a plugin; nobody uses it."""
+    """A rule that makes this module a plugin; nobody uses it."""
 
     what: str
 

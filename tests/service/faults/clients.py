@@ -66,7 +66,7 @@ class Stubborn(Writer):
         if status != 201:
             self._was_refused(status, reply)
             return
-        self._heard(name, reply)
+        self._note_reply(name, reply)
 
     def _tell(self, line: Line, model: str, id: str, feedback: dict[str, Any]) -> None:
         self.sent[id] = (model, feedback)

@@ -21,8 +21,8 @@ from cluster import Cluster
 from service.cuttable_socket import Cuttable
 from service.multi_worker import Fleet, Line
 from smidgen.service.admin.verify import audit_model
-from smidgen.service.engine.engine import LEASE_S
 from smidgen.service.engine.inspection import Inspection
+from smidgen.service.engine.leases import LEASE_S
 from smidgen.service.http.routing import SILENT_S
 from smidgen.service.storage.address import parse_address
 from smidgen.service.storage.postgres_address import Address
@@ -185,7 +185,7 @@ class Mayhem:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended.set()
-        self.wire.mend()
+        self.wire.restore()
         for caller in self.callers:
             caller.join(PATIENCE)
         self.said = [fleet.stop() for fleet in (self.here, self.there)]
@@ -258,7 +258,7 @@ class Mayhem:
         """Cut one machine off from the database for a while without notice to either side; the other continues."""
         self.wire.cut()
         time.sleep(self.rng.uniform(0.2, LEASE_S + 1.0))
-        self.wire.mend()
+        self.wire.restore()
 
     def kill_machine(self) -> None:
         """Kill -9 of a supervisor, and of its workers; it is started again."""
@@ -289,7 +289,7 @@ class Mayhem:
         self.go_on()
 
     def go_on(self, count: int = 8) -> None:
-        """Wait until so many more reactions are acknowledged."""
+        """Wait until a number of further reactions is acknowledged."""
         began, first = time.monotonic(), self.acknowledged()
         while self.acknowledged() < first + count:
             assert time.monotonic() - began < PATIENCE, "nothing is acknowledged any more"

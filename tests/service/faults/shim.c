@@ -1,4 +1,4 @@
-/* A disk that can be told to misbehave, and a diary of what it was asked to do.
+/* A disk that misbehaves on command, and a diary of the calls that it received.
  *
  * Preloaded into a service (LD_PRELOAD), it stands between SQLite, Python and the C library for every file under one
  * folder: writes, syncs, truncations, renames, removals. A page of shared memory (`struct control`) says what is to go
@@ -76,7 +76,7 @@ int smidgen_faults_arm(const char *folder, const char *journal_path, const char 
 static int inside(const char *path) {
     size_t length = strlen(path);
     if (!root_length || strncmp(path, root, root_length) || (path[root_length] && path[root_length] != '/')) return 0;
-    return !(length > 4 && !strcmp(path + length - 4, "-shm")); /* shared memory, made anew at every start */
+    return !(length > 4 && !strcmp(path + length - 4, "-shm")); /* shared memory, created again at every start */
 }
 
 /* The path of an open file, if it is one of ours that still has a name. */

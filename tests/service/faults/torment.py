@@ -36,7 +36,7 @@ from smidgen.service.engine.inspection import Inspection
 from smidgen.service.errors import StorageFailed
 from smidgen.service.storage import crash_points
 
-#: The log is copied into the database after so many pages, so that short lives see it happen.
+#: Pages of the log after which it is copied into the database, so that short lives see it happen.
 CHECKPOINT = 25
 #: For how many acknowledgements one waits before something happens, at most, and for how many seconds.
 SOME, LIFE = 30, 4.0
@@ -199,7 +199,7 @@ class Torment:
         self.control.peace()
         self.control.set(unsynced=0)
         model.take(read(journal))
-        copy = self._folder / "aside"
+        copy = self._folder / "copy"
         for number in range(folders):
             model.lose_power(number if number < 2 else self.rng.randrange(2, 1 << 30), copy)
             (self._check_lie if lie else self._check)(what, copy / "data")
@@ -286,7 +286,7 @@ class Torment:
     def _check(self, what: str, folder: Path | None = None) -> None:
         with self._counted(what):
             if folder is None:
-                check_folder(self.data, self._folder / "aside", self.writers)
+                check_folder(self.data, self._folder / "copy", self.writers)
             else:
                 check_here(folder, self.writers)
 
@@ -296,7 +296,7 @@ class Torment:
         If the power failed too, the end of the log may be gone together with the head that would tell of it. No folder
         proves that; but what is left is a log without a fault, and the weights are what it leads to.
         """
-        looked_at = folder if folder is not None else self._folder / "aside"
+        looked_at = folder if folder is not None else self._folder / "copy"
         if folder is None:
             shutil.rmtree(looked_at, ignore_errors=True)
             shutil.copytree(self.data, looked_at)

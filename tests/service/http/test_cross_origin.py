@@ -20,13 +20,13 @@ from service.browser import chromium
 from service.live import Live
 from service.tokens import Mint
 from smidgen.errors import InvalidArgument
-from smidgen.service.http.app import HOUSE, routes
+from smidgen.learners.plugins import load_plugins
+from smidgen.service.http.app import DEMOS, routes
 from smidgen.service.http.middleware import ADMITTED, KEYS, Gate, is_loopback, parse_host
 from smidgen.service.http.plugins import mount, unmount
 from smidgen.service.http.resources import Options
 from smidgen.service.http.rights import MATRIX
 from smidgen.service.http.server import serve
-from smidgen.service.plugins import load_plugins
 
 OWN = "127.0.0.1:8470"
 READS = {"GET", "HEAD", "OPTIONS"}
@@ -120,7 +120,7 @@ class World:
 
 def all_routes() -> list[Route]:
     """The routes of the service and of everything that is mounted."""
-    load_plugins(HOUSE)
+    load_plugins(DEMOS)
 
     def plain(route: BaseRoute) -> Route:
         found = getattr(route, "route", route)

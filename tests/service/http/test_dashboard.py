@@ -58,7 +58,7 @@ def figures(call: Caller, name: str) -> Any:
 
 
 @pytest.mark.parametrize("end", ["retract", "forget", "retain"])
-def test_a_curve_is_that_of_the_log_whoever_looked_before(call: Caller, clock: Clock, end: str) -> None:
+def test_a_curve_is_that_of_the_log_after_earlier_reads(call: Caller, clock: Clock, end: str) -> None:
     """Cached curves are dropped when the past is undone or erased."""
     name = "keyed" if end == "forget" else "rank"
     made = played(call, name, 23)
@@ -392,7 +392,7 @@ def test_what_a_filter_dropped_is_not_waited_for(call: Caller, gate: str) -> Non
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_decision_can_be_told_as_a_story(name: str, call: Caller) -> None:
+def test_every_decision_has_a_story(name: str, call: Caller) -> None:
     for _, reply, given in played(call, name, 8):
         lines = call.get(f"/ui/decisions/{reply['decision']}/story.json").json()["lines"]
         text = " ".join(line["text"] for line in lines)

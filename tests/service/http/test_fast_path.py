@@ -242,7 +242,7 @@ class TestTaking:
             assert self.take(call, DECIDE, body, *page, peer="10.0.0.6") is None
             assert self.take(call, DECIDE, body, *page) is None
 
-    def test_a_refusal_of_the_learner_is_told(self, tmp_path: Path) -> None:
+    def test_a_refusal_of_the_learner_is_reported(self, tmp_path: Path) -> None:
         with Caller(tmp_path) as call:
             call.put("/v1/models/m", MODELS["rank"])
             refused = self.take(call, DECIDE, json.dumps({"candidates": [{"id": "a", "features": [1.0]}]}).encode())

@@ -8,7 +8,7 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import Clock
-from service.sample_plugins import guest_loop
+from service.sample_plugins import plugin_loop
 from smidgen.service.engine.registry import describe_loops
 from smidgen.service.http import dashboard
 
@@ -95,7 +95,7 @@ def test_the_loops_say_what_goes_out_and_what_comes_back() -> None:
 
 
 def test_a_loop_of_somebody_else_is_described_too() -> None:
-    with guest_loop():
+    with plugin_loop():
         (back,) = describe_loops()["bid"]["back"]
     assert (back["feedback"], back["title"], back["example"]) == ("better", "Better", {"rather": 1})
 
@@ -126,7 +126,7 @@ def test_what_comes_back_can_be_made(call: Caller) -> None:
                 assert call.post(f"/v1/decisions/{id}/feedback", given).status_code == 200, made
 
 
-def test_the_names_of_fields_are_told(call: Caller) -> None:
+def test_the_names_of_fields_are_shown(call: Caller) -> None:
     call.put("/v1/models/offers", {"loop": "choose"})
     assert call.get("/ui/models/offers/names.json").json() == {"names": ["(constant)"]}
     asked = {"context": {"device": "ios"}, "candidates": [{"id": "a", "features": {"topic": "art", "price": 3}}]}

@@ -118,7 +118,7 @@ DRAWS = {"loop": "choose", "learner": "DuelingBandit", "features": {"hashed": 1 
 
 @pytest.mark.parametrize(("body", "rows"), [(LABEL, ROWS), (MATRIX, 1000), (DRAWS, 4000)])
 def test_work_is_judged_by_what_the_learner_does(body: dict[str, Any], rows: int) -> None:
-    """So many rows are fine, and a learner that does more for each has fewer of them."""
+    """Rows up to the limit are fine, and a learner that does more for each has a lower limit."""
     import msgspec
 
     blueprint = Blueprint(msgspec.convert(body, ModelBody))

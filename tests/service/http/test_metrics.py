@@ -75,6 +75,26 @@ def test_models_beyond_the_limit_are_counted(tmp_path: Path) -> None:
     assert value(text, "smidgen_models_without_series") == 1
 
 
+def test_spend_is_shown_next_to_its_limit(tmp_path: Path) -> None:
+    with Caller(tmp_path) as call:
+        call.put("/v1/models/plain", {"loop": "choose"})
+        call.put("/v1/models/m", {"loop": "choose", "budget": {"usd": 0.5, "gpu_s": 4}})
+        before = call.get("/metrics").text
+        made = call.post(
+            "/v1/models/m/decisions", {"candidates": [{"id": "a", "costs": {"usd": 2, "gpu_s": 1}}]}
+        ).json()
+        call.post(f"/v1/decisions/{made['decision']}/feedback", {"reward": 1, "costs": {"usd": 3}})
+        text = call.get("/metrics").text
+        shown = call.get("/v1/models/m").json()["budget"]
+    usd, gpu = ({"model": "m", "currency": each} for each in ("usd", "gpu_s"))
+    assert value(before, "smidgen_model_cost_limit", **usd) == 0.5
+    assert "smidgen_model_cost_mean{" not in before
+    assert value(text, "smidgen_model_cost_recent", **usd) == value(text, "smidgen_model_cost_mean", **usd) == 3
+    assert value(text, "smidgen_model_cost_mean", **gpu) == 1
+    assert value(text, "smidgen_model_price", **usd) == shown["usd"]["price"] > 0
+    assert {dict(labels).get("model") for name, labels in series(text) if "_cost_" in name} == {"m"}
+
+
 def test_a_token_of_one_model_sees_neither_the_store_nor_other_models(tmp_path: Path) -> None:
     with Caller(tmp_path) as call:
         for name in ("m", "other"):

@@ -13,9 +13,9 @@ import pytest
 from starlette.routing import Route
 
 from service.asgi import Caller
+from smidgen.learners.plugins import load_plugins
 from smidgen.service.errors import DEEP
-from smidgen.service.http.app import HOUSE, routes
-from smidgen.service.plugins import load_plugins
+from smidgen.service.http.app import DEMOS, routes
 
 DEPTHS = (DEEP - 20, DEEP + 1, 480, 1_000, 100_000)
 #: Every body at the depths around our own limit; past it all are refused at one place, and every fourth body is enough.
@@ -64,7 +64,7 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
 
 
 def targets() -> list[tuple[str, str]]:
-    load_plugins(HOUSE)
+    load_plugins(DEMOS)
     found = [getattr(each, "route", each) for each in routes()]
     return sorted(
         {

@@ -36,7 +36,7 @@ def census() -> Iterator[None]:
     unmount("census")
 
 
-def test_a_guest_has_the_running_service(census: None, tmp_path: Path) -> None:
+def test_a_plugin_has_the_running_service(census: None, tmp_path: Path) -> None:
     with Caller(tmp_path) as call:
         call.put("/v1/models/news", {"loop": "rank", "learner": "PreferencePerceptron", "features": ["a"]})
         assert call.get("/census").json() == {"models": 1, "of": None}

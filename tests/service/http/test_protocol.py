@@ -312,7 +312,7 @@ def test_the_rest_of_a_body_that_is_answered_already_is_not_waited_for() -> None
     assert not made.is_overdue(clock.now)
 
 
-def test_a_fault_behind_a_request_is_not_told_as_its_answer() -> None:
+def test_an_error_after_a_request_is_not_its_reply() -> None:
     made, wire, _ = a_connection()
     made.data_received(GET + b"\r\n")
     made.data_received(b"nonsense\n")
@@ -321,7 +321,7 @@ def test_a_fault_behind_a_request_is_not_told_as_its_answer() -> None:
     made.data_received(b"more")
 
 
-def test_a_fault_in_a_body_is_told(live: Live) -> None:
+def test_an_error_in_a_body_is_reported(live: Live) -> None:
     chunked = b"PUT /v1/models/a HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n"
     json = b"Content-Type: application/json\r\n\r\n"
     for chunks in (b"zz\r\n", b"2\n{}\r\n", b"2\r\n{}\n0\r\n\r\n", b"2\r\n{}x\r\n"):

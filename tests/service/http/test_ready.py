@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -24,6 +27,7 @@ def readiness(call: Caller) -> tuple[int, str | None]:
 
 def test_a_disk_that_became_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "BELIEVED_S", 0.0)
+    monkeypatch.setattr(resources, "WRITTEN_S", 0.0)
     with Caller(tmp_path) as call:
         call.put("/v1/models/rank", MODELS["rank"])
         assert readiness(call) == (200, None)
@@ -89,8 +93,27 @@ def test_a_writer_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pyte
         assert readiness(call) == (503, "storage_failed")
 
 
-def test_probes_of_an_idle_service_on_postgresql_do_not_write(postgres: str) -> None:
-    with Caller(Database(postgres)) as call:
+def test_a_file_system_that_became_full_or_read_only_is_seen_without_a_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Caller(tmp_path) as call:
+        store, writer = call.app.state.service.engine.store, call.app.state.service.writer
+        real = os.statvfs(tmp_path)
+
+        def broken() -> Any:
+            raise storage_error(sqlite3.OperationalError("database or disk is full"))
+
+        monkeypatch.setattr(store, "commit", broken)
+        for changed in ({"f_bavail": 3}, {"f_flag": real.f_flag | os.ST_RDONLY}, None):
+            fields = {name: getattr(real, name) for name in dir(real) if name.startswith("f_")} | (changed or {})
+            monkeypatch.setattr(os, "statvfs", Mock(return_value=SimpleNamespace(**fields)))
+            writer.healthy, writer.last_commit_at = True, time.monotonic() - 10.0
+            assert readiness(call) == ((503, "storage_failed") if changed else (200, None))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_probes_of_an_idle_service_do_not_write(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    with Caller(tmp_path if kind == "sqlite" else Database(request.getfixturevalue("postgres"))) as call:
         writer = call.app.state.service.writer
         call.put("/v1/models/rank", MODELS["rank"])
         commits = writer.commits

@@ -43,7 +43,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "label": {"features": {"title": "it crashes", "plan": "free", "age_days": 3, "vip": False, "note": None}},
     "filter": {"features": {"source": "cron", "level": 3}},
 }
-TOLD: dict[str, dict[str, Any]] = {
+FEEDBACK: dict[str, dict[str, Any]] = {
     "rank": {"clicked": [7]},
     "better": {"better": ["c", 7]},
     "choose": {"better": 2},
@@ -63,7 +63,7 @@ def _round(call: Caller, name: str, **more: Any) -> dict[str, Any]:
     """A decision of the model and the feedback on it."""
     made = call.post(f"/v1/models/{name}/decisions", ASKED[name] | more)
     assert made.status_code == 201, made.text
-    reply = call.post(f"/v1/decisions/{made.json()['decision']}/feedback", TOLD[name])
+    reply = call.post(f"/v1/decisions/{made.json()['decision']}/feedback", FEEDBACK[name])
     assert reply.status_code == 200, reply.text
     assert reply.json()["status"] == "learnt"
     return dict(made.json())
@@ -161,7 +161,7 @@ def test_every_key_has_a_pipeline_of_its_own_that_replays(tmp_path: Path) -> Non
     assert found.compared
 
 
-def test_rows_of_numbers_and_records_are_told_apart(call: Caller) -> None:
+def test_rows_of_numbers_and_records_are_distinguished(call: Caller) -> None:
     call.put("/v1/models/rows", {"loop": "label", "labels": ["x", "y"], "params": {"dim": 2}})
     assert call.post("/v1/models/rows/decisions", {"features": [0.1, 0.2]}).status_code == 201
     assert call.get("/v1/models/rows").json()["features"] is None
@@ -303,7 +303,7 @@ def test_what_if_reads_records_as_the_log_read_them(tmp_path: Path, name: str) -
         for i in range(6):
             made = call.post(f"/v1/models/{name}/decisions", ASKED[name]).json()
             if i % 3 != 2:
-                call.post(f"/v1/decisions/{made['decision']}/feedback", TOLD[name])
+                call.post(f"/v1/decisions/{made['decision']}/feedback", FEEDBACK[name])
         exported.write_text(call.get(f"/v1/models/{name}/log").text)
     others = [OTHERS[name]] if name in OTHERS else []
     with Inspection(data) as seen:
@@ -430,7 +430,7 @@ def test_a_service_that_is_killed_goes_on_bit_for_bit(tmp_path: Path, name: str)
         made.append(engine.run(lambda asked=asked: engine.decide(name, asked))["decision"])
         if i % 3:
             answered = made.pop(0)
-            engine.run(lambda answered=answered: engine.feedback(answered, feedback_body(**TOLD[name])))
+            engine.run(lambda answered=answered: engine.feedback(answered, feedback_body(**FEEDBACK[name])))
         if i == 8:
             engine.maintain()
     before = engine.learners.get(engine.models[name], None).learner.to_bytes()

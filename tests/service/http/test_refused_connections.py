@@ -394,7 +394,7 @@ def test_the_address_of_the_database_is_for_the_log(
     assert "secret" not in listed[0]
 
 
-def test_a_path_of_the_disk_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_of_the_disk_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Caller(tmp_path) as call:
 
         def full(*_: object) -> Any:
@@ -411,17 +411,17 @@ def test_a_path_of_the_disk_is_not_told(tmp_path: Path, monkeypatch: pytest.Monk
 # Readiness
 
 
-def test_readiness_is_proved_by_a_write_once_in_some_seconds(tmp_path: Path) -> None:
+def test_readiness_is_proved_by_a_write_once_in_a_minute(tmp_path: Path) -> None:
     with Caller(tmp_path) as call:
         writer = call.app.state.service.writer
         writer.last_commit_at = -1e9
         assert call.get("/readyz").status_code == 200
         commits, written = writer.commits, (tmp_path / "smidgen.db-wal").stat().st_mtime_ns
-        writer.last_commit_at -= 4.0
-        for _ in range(20):
+        for ago in range(20):
+            writer.last_commit_at = time.monotonic() - 2.5 * ago
             assert call.get("/readyz").status_code == 200
         assert (writer.commits, (tmp_path / "smidgen.db-wal").stat().st_mtime_ns) == (commits, written)
-        writer.last_commit_at -= 2.0
+        writer.last_commit_at -= 60.0
         assert call.get("/readyz").status_code == 200
         assert writer.commits == commits + 1
 

@@ -378,7 +378,7 @@ class TestImportedLogs:
             answer = self.bring(world, [first, *rest], token, "fresh")
             assert (answer.status_code, answer.json()) == (403, LIMITED), (place, answer.text)
 
-    def test_stand_alone_whoever_imports_them(self, world: World, log: list[dict[str, Any]]) -> None:
+    def test_stand_alone_for_any_importer(self, world: World, log: list[dict[str, Any]]) -> None:
         assert self.bring(world, log, world.admin, "fresh").status_code == 201
         made = world.call.get("/v1/models/fresh", headers=world.admin).json()
         assert (made["shadow_of"], made["challenger_of"]) == (None, None)

@@ -405,7 +405,7 @@ def in_flight(url: str, path: str, body: Any, count: int) -> list[tuple[int, Any
 
 
 class TestQueue:
-    def test_when_too_many_wait_the_rest_is_told_so_and_nothing_is_dropped(
+    def test_when_too_many_wait_the_rest_is_refused_and_nothing_is_dropped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with Caller(tmp_path) as call:

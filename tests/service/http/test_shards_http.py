@@ -67,7 +67,7 @@ def test_the_former_name_is_refused_with_the_new_one(call: Caller) -> None:
     assert "shards" not in reply.json()["error"]["hint"]
 
 
-def test_one_shard_is_told_as_before(call: Caller) -> None:
+def test_one_shard_is_described_as_before(call: Caller) -> None:
     call.put("/v1/models/one", {"loop": "choose"})
     reply = call.post("/v1/models/one/decisions", {"candidates": [{"id": "a"}, {"id": "b"}]}).json()
     heard = call.post(f"/v1/decisions/{reply['decision']}/feedback", {"reward": 1.0}).json()

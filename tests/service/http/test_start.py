@@ -100,7 +100,7 @@ def test_nothing_is_compiled_or_loaded_for_the_first_calls(tmp_path: Path) -> No
     assert pulse.steady, pulse
 
 
-def test_it_ends_when_it_is_told_to_while_it_starts(tmp_path: Path) -> None:
+def test_a_signal_ends_it_while_it_starts(tmp_path: Path) -> None:
     port = free_port()
     with started(tmp_path / "data", port) as process, Pulse(port, process.pid):
         process.send_signal(signal.SIGTERM)

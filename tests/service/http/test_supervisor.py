@@ -35,7 +35,7 @@ sys.exit(Supervisor(work, 2, lambda: os.kill(os.getpid(), signal.SIGTERM)).run()
 
 
 @pytest.mark.parametrize(("fate", "said"), [("lives", "the first can decide"), ("dies", "the first is gone")])
-def test_nobody_listens_beside_one_that_cannot_decide_yet(fate: str, said: str) -> None:
+def test_no_worker_listens_next_to_one_that_cannot_decide_yet(fate: str, said: str) -> None:
     run = subprocess.run([sys.executable, "-c", _SCRIPT, fate], capture_output=True, text=True, timeout=60, check=False)
     first, *others = run.stdout.splitlines()
     assert (run.returncode, first) == (0, said), run.stderr

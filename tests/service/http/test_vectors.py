@@ -57,7 +57,9 @@ def test_the_first_decision_fixes_the_length_across_a_restart(tmp_path: Path, ke
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_the_earliest_decision_of_the_log_fixes_the_length_whoever_answers_first(tmp_path: Path, keyed: bool) -> None:
+def test_the_earliest_decision_of_the_log_fixes_the_length_in_any_order_of_feedback(
+    tmp_path: Path, keyed: bool
+) -> None:
     more = {"key": "ann"} if keyed else {}
     with Caller(tmp_path) as call:
         call("PUT", "/v1/models/m", json={"loop": "choose", "keyed": keyed})

@@ -93,7 +93,7 @@ def test_only_changes_are_news() -> None:
 
 
 def deliver(url: str, messages: list[Message], until: int) -> tuple[Webhooks, Metrics]:
-    """Deliver until so many messages are delivered or dropped."""
+    """Deliver until a number of messages is delivered or dropped."""
     metrics = Metrics()
     here: Any = SimpleNamespace(metrics=metrics, options=SimpleNamespace(public_url=None))
 

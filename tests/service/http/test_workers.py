@@ -21,8 +21,8 @@ import pytest
 from cluster import Cluster
 from service.multi_worker import ENVIRONMENT, Answer, Fleet, Line, Load, kill
 from smidgen.service.admin.verify import audit_model
-from smidgen.service.engine.engine import LEASE_S
 from smidgen.service.engine.inspection import Inspection, open_for_change
+from smidgen.service.engine.leases import LEASE_S
 from smidgen.service.engine.model import shard_of
 from smidgen.service.http import auth
 from smidgen.service.http.server import ORPHAN_S

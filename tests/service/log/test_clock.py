@@ -16,6 +16,6 @@ SECONDS = st.floats(-1e9, 1e11)
 @example(0.9999995)
 @example(-0.25)
 @example(1_795_000_000.9999999)
-def test_a_time_is_told_as_the_library_tells_it(seconds: float) -> None:
+def test_a_time_is_formatted_as_in_the_standard_library(seconds: float) -> None:
     found = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     assert stamp(seconds) == found.replace("+00:00", "Z")

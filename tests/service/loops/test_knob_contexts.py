@@ -163,17 +163,17 @@ def test_a_safe_setting_is_kept_and_can_be_changed(call: Caller) -> None:
         assert call("PATCH", "/v1/models/price", json={"safe": wrong}).status_code == 422
     after = call.get("/v1/models/price").json()
     assert (after["safe"], after["model_version"]) == (SAFE, version)
-    shadow = call.put("/v1/models/beside", {"loop": "tune", "shadow_of": "price"})
+    shadow = call.put("/v1/models/shadow", {"loop": "tune", "shadow_of": "price"})
     assert shadow.json()["safe"] == SAFE
     assert call.post("/v1/models/price:copy", {"to": "copy"}).json()["safe"] == SAFE
 
 
 def test_a_shadow_learns_from_points_in_their_context(call: Caller) -> None:
     call.put("/v1/models/price", PRICE)
-    call.put("/v1/models/beside", {**PRICE, "params": {"width": 2.0}, "shadow_of": "price"})
+    call.put("/v1/models/shadow", {**PRICE, "params": {"width": 2.0}, "shadow_of": "price"})
     play(call, 120)
-    assert call.get("/v1/models/beside").json()["model_version"] == 120
-    assert best(call, "team", "beside") > best(call, "free", "beside") + 3
+    assert call.get("/v1/models/shadow").json()["model_version"] == 120
+    assert best(call, "team", "shadow") > best(call, "free", "shadow") + 3
 
 
 def test_examples_have_contexts(call: Caller) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from service.asgi import Caller
 from service.bodies import MODELS, decision_body, reaction
-from service.sample_plugins import guest_loop
+from service.sample_plugins import plugin_loop
 from smidgen.learners import Feedback, learners
 from smidgen.service.engine.blueprint import learners_for
 from smidgen.service.engine.registry import describe_loops
@@ -25,7 +25,7 @@ HEAD = ["decision", "model", "model_version", "explored", "propensity", "expires
 
 @pytest.fixture
 def call(tmp_path: Path) -> Iterator[Caller]:
-    with guest_loop(), Caller(tmp_path) as caller:
+    with plugin_loop(), Caller(tmp_path) as caller:
         yield caller
 
 
@@ -74,7 +74,7 @@ def test_every_offered_answer_can_be_given(call: Caller, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_its_story_is_told_in_sentences(call: Caller, name: str) -> None:
+def test_its_story_is_in_sentences(call: Caller, name: str) -> None:
     rng = random.Random(3)
     call.put(f"/v1/models/{name}", MODELS[name])
     made = call.post(f"/v1/models/{name}/decisions", decision_body(name, rng)).json()
@@ -123,7 +123,7 @@ def test_the_bodies_hold_the_fields_of_all_loops_in_an_order_that_lasts() -> Non
         "edited",
     )
     assert loops.feedback.__struct_fields__ == known
-    with guest_loop():
+    with plugin_loop():
         assert loops.feedback.__struct_fields__ == (*known, "rather")
 
 

@@ -80,7 +80,7 @@ class Reply(Struct):
     scores: list[float]
 
 
-class Told(FeedbackBody, kw_only=True):
+class Feedback(FeedbackBody, kw_only=True):
     rather: list[Id] | UnsetType = UNSET
 
 
@@ -90,7 +90,7 @@ class PairUp(Loop):
     served_by = ("choose",)
     request = Request
     reply = Reply
-    feedback = Told
+    feedback = Feedback
     kinds: ClassVar = {"rather": Feedback.BETTER}
     measure = "left unchanged"
     words = UiTexts(does="Pair: two of several", curve="Accepted unchanged", about_curve="Share of pairs unchanged.")
@@ -221,7 +221,7 @@ def post(url: str, where: str, body: Any) -> Any:
     return answer.json()
 
 
-def test_a_served_guest_decides_learns_and_survives_a_restart(path: Path, tmp_path: Path) -> None:
+def test_a_served_plugin_decides_learns_and_survives_a_restart(path: Path, tmp_path: Path) -> None:
     data, rng = tmp_path / "data", np.random.default_rng(0)
     body = {"loop": "label", "learner": "Acme", "features": ["a", "b"], "labels": ["x", "y"], "params": {"rate": 0.5}}
     twin = prototype.Prototype(dim=2, n_classes=2, rate=0.5)
@@ -280,7 +280,7 @@ def test_a_served_guest_decides_learns_and_survives_a_restart(path: Path, tmp_pa
 @pytest.mark.parametrize(
     ("module", "why"),
     [
-        ("no_such_guest", "there is no module 'no_such_guest'"),
+        ("no_such_plugin", "there is no module 'no_such_plugin'"),
         ("needs_more", "the module needs_more needs 'nowhere_to_be_found', which is missing"),
         ("bad_code", "the module bad_code cannot be imported: RuntimeError: no luck today"),
         ("leaves_early", "the module leaves_early cannot be imported: SystemExit: bye"),

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from service.asgi import Caller
-from service.sample_plugins import Bid, NearestMean, SignDescent, guest_learners, guest_loop
+from service.sample_plugins import Bid, NearestMean, SignDescent, plugin_learners, plugin_loop
 from smidgen.cli import app
 from smidgen.client import Client
 from smidgen.errors import InvalidArgument
@@ -28,7 +28,7 @@ SPACE = {"type": "Ball", "dim": 2, "radius": 1.0}
 
 @pytest.fixture
 def guests() -> Iterator[None]:
-    with guest_learners(), guest_loop():
+    with plugin_learners(), plugin_loop():
         yield
 
 
@@ -265,8 +265,8 @@ def test_a_loop_cannot_come_twice_or_change_the_type_of_a_field(guests: None) ->
     assert Card(loop="bid", feedback="better").loops == ("bid",)
 
 
-def test_when_the_guest_has_gone_nothing_is_left() -> None:
-    with guest_loop():
+def test_when_the_plugin_has_gone_nothing_is_left() -> None:
+    with plugin_loop():
         assert "lots" in loops.decision.__struct_fields__
     assert "lots" not in loops.decision.__struct_fields__
     assert "rather" not in loops.feedback.__struct_fields__

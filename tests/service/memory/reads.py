@@ -74,7 +74,7 @@ class MemoryReader(MemoryCheckpointReader):
             return events[seq - 1] if 0 < seq <= len(events) and self._tables.seen(shard, seq) else None
 
     def events(self, shard: int, after: int = 0, limit: int = 1000, most: int = 4 << 20) -> list[Event]:
-        """The next events after one: at most so many, and no more once their bodies reach so many bytes."""
+        """The next events after one: at most ``limit``, and no more once their bodies reach a number of bytes."""
         with self._lock:
             found: list[Event] = []
             size = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +12,16 @@ from typing import Any
 from service.memory import CommittedTables, MemoryStore
 from service.memory.tables import Tables
 from smidgen.service.errors import NeedsDatabase, Outdated, Taken
-from smidgen.service.storage.records import Counts, DecisionRow, LeaseRow, ModelRow, NewExpiry, NewFeedback, TokenRow
+from smidgen.service.storage.records import (
+    Counts,
+    DecisionRow,
+    LeaseRow,
+    ModelRow,
+    NewExpiry,
+    NewFeedback,
+    TokenRow,
+    WorkerRow,
+)
 from smidgen.service.storage.transitions import copy_counts
 
 
@@ -27,8 +37,8 @@ class Exchange(CommittedTables):
         The number of the last model that was entered.
     held, names
         Whose batch holds a shard, or a name.
-    leases
-        By shard.
+    leases, workers, secrets
+        By shard; by name, each with its end; by name.
     waits
         True if a caller that holds nothing waits for a shard; else it is refused, so that one thread can play
         all workers.
@@ -40,6 +50,9 @@ class Exchange(CommittedTables):
     held: dict[int, SharedMemoryStore] = field(default_factory=dict)
     names: dict[str, SharedMemoryStore] = field(default_factory=dict)
     leases: dict[int, LeaseRow] = field(default_factory=dict)
+    workers: dict[str, tuple[WorkerRow, float]] = field(default_factory=dict)
+    announced: int = 0
+    secrets: dict[str, bytes] = field(default_factory=dict)
     waits: bool = False
     free: threading.Condition = field(default_factory=threading.Condition)
 
@@ -58,7 +71,7 @@ class SharedMemoryStore(MemoryStore):
         self._beliefs: dict[int, bool] = {}  # by shard: whether this batch relies on memory
         self._trusted: dict[int, int] = {}  # by shard: its last event, as this worker knows it
         self._trusting = self._doubts = self._local = False
-        self._number = -1
+        self._number = self._heard = -1
         super().__init__(exchange)
 
     def _renew(self) -> None:
@@ -168,6 +181,30 @@ class SharedMemoryStore(MemoryStore):
                 held = self.exchange.leases.get(shard)
                 if held is not None and held.owner == owner:
                     self.exchange.leases[shard] = held._replace(until=0.0)
+
+    def join(self, worker: str, addresses: str, seconds: float) -> list[WorkerRow]:
+        with self.exchange.lock:
+            self.exchange.workers[worker] = WorkerRow(worker, addresses), time.time() + seconds
+            return sorted(row for row, until in self.exchange.workers.values() if until > time.time())
+
+    def leave(self, worker: str) -> None:
+        with self.exchange.lock:
+            self.exchange.workers.pop(worker, None)
+
+    def announce(self) -> None:
+        with self.exchange.lock:
+            self.exchange.announced += 1
+
+    def wait_for_announcement(self, seconds: float) -> bool:
+        ends = time.monotonic() + seconds
+        while self.exchange.announced == self._heard and time.monotonic() < ends:
+            time.sleep(0.005)
+        heard, self._heard = self._heard, self.exchange.announced
+        return heard != self._heard
+
+    def secret(self, name: str) -> bytes:
+        with self.exchange.lock:
+            return self.exchange.secrets.setdefault(name, os.urandom(32))
 
     # The batch
 

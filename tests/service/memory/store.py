@@ -148,6 +148,10 @@ class MemoryStore(SingleWriter, MemoryCheckpointWriter):
     def probe(self) -> None:
         """Memory takes what it is given."""
 
+    def seems_writable(self) -> bool:
+        """Memory always is."""
+        return True
+
     def reader(self) -> StoreReader:
         """A reading view of its own."""
         return MemoryReader(self.shelf.tables, self.shelf.lock)

@@ -165,8 +165,14 @@ class MemoryEventWriter(MemoryReader, EventWriter):
             if row.shard == shard and row.version is not None and row.version > version:
                 self.update_decision(row.id, measure=None, position=None)
 
+    def delete_events(self, shard: int, own: Sequence[int]) -> tuple[int, int, int, int]:
+        return self._delete(shard, [event for event in self._tables.events[shard] if event.seq in set(own)], None)
+
     def delete_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
-        mine = [event for event in self._tables.events[shard][self._tables.floor(shard) :] if event.key == key]
+        events = self._tables.events[shard][self._tables.floor(shard) :]
+        return self._delete(shard, [event for event in events if event.key == key], key)
+
+    def _delete(self, shard: int, mine: list[Event], key: str | None) -> tuple[int, int, int, int]:
         made = {event.decision for event in mine if event.type in DECIDED}
         gone = [row for id, row in self._tables.decisions.items() if id in made]
 
@@ -182,9 +188,10 @@ class MemoryEventWriter(MemoryReader, EventWriter):
             tables.calls = {
                 place: row for place, row in tables.calls.items() if row.seq not in numbers or place[0] != shard
             }
-            tables.states.pop((shard, key), None)
-            tables.base_states.pop((shard, key), None)  # of a base that did not come
-            tables.numbers.pop((shard, key), None)
+            if key is not None:
+                tables.states.pop((shard, key), None)
+                tables.base_states.pop((shard, key), None)  # of a base that did not come
+                tables.numbers.pop((shard, key), None)
 
         self._do(erase)
         late = sum(event.type == "feedback" and event.made is None for event in mine)

@@ -1,4 +1,4 @@
-"""Whether the one next to a champion is better: the verdict, how sure it is, and that it is right that often."""
+"""Verdicts on a challenger or shadow: better or not, how sure, and right that often."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_champion_that_draws_nothing_tells_only_of_agreement() -> None:
     assert found.agreement.of == 60
 
 
-def test_equals_are_not_told_apart() -> None:
+def test_equal_models_have_no_winner() -> None:
     world = World(CLEVER | {"params": {"dim": 3}}, CommittedTables(), challenger=CLEVER | {"challenger_of": "champion"})
     bandit(world, 10)
     world.engine.amend("challenger", AmendBody(share=0.5))

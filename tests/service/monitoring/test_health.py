@@ -118,7 +118,7 @@ def test_silence_counts_when_windows_are_over() -> None:
     def some(asked: Any, reply: Any, rng: random.Random, round_: int, of: int) -> Any:
         return rewarded(asked, reply, rng, round_) if round_ % of == 0 else None
 
-    for of, severity in ((3, "warning"), (20, "problem")):  # one of so many answers
+    for of, severity in ((3, "warning"), (20, "problem")):  # one answer in 3, in 20
         world = World(REWARD, items, partial(some, of=of)).play(MOST).wait(DAY)
         found = world.found("silence")
         assert found is not None
@@ -255,7 +255,7 @@ def test_numbers_that_are_cut() -> None:
     assert World(body, partial(asked, wild=False), right).play(MOST).found("clipped") is None
 
 
-def test_rows_that_the_guard_scales_down_are_told() -> None:
+def test_rows_that_the_guard_scales_down_are_reported() -> None:
     def asked(rng: random.Random, round_: int) -> dict[str, Any]:
         return rows(rng, round_, (1e3,) * 3 if round_ == 30 else (1.0,) * 3)
 
@@ -457,7 +457,7 @@ def test_keyed_models_are_judged_too() -> None:
     assert "nothing_to_learn" in world.codes()
 
 
-def test_a_new_model_and_one_that_was_never_answered_are_told_of_calmly() -> None:
+def test_a_new_model_and_one_without_feedback_have_no_warning() -> None:
     assert World(REWARD, items, rewarded).report() == health.Report([], health.ConditionReport())
     assert World(REWARD, items, lambda *_: None).play(3).codes() == []
 

@@ -251,7 +251,7 @@ class Visitors:
 
 
 def until_sure(pages: int, ends: Callable[[int], tuple[float, float]]) -> int:
-    """How many pages a verdict takes; looked at on the way, a twentieth more pages each time."""
+    """Number of pages that a verdict takes; looked at on the way, a twentieth more pages each time."""
     for n in np.unique(np.geomspace(60, pages, 100).astype(int)).tolist():
         low, high = ends(n)
         if low > 0.0 or high < 0.0:
@@ -276,7 +276,7 @@ def test_mixed_pages_need_fewer_than_a_split(seeds: range) -> None:
     assert shared < 0.4 * split, (shared, split)
 
 
-def test_equal_rankings_are_not_told_apart() -> None:
+def test_equal_rankings_have_no_winner() -> None:
     wrong = 0
     for seed in range(20):
         pages = Visitors(seed, (0.3, 0.3)).interleaved(400)

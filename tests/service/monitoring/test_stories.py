@@ -23,7 +23,7 @@ def state(call: Caller, name: str) -> str:
     return status
 
 
-def test_an_open_decision_is_told_in_the_present_and_the_future(call: Caller, clock: Clock) -> None:
+def test_the_story_of_an_open_decision_is_in_present_and_future_tense(call: Caller, clock: Clock) -> None:
     call.put("/v1/models/plain", {"loop": "choose", "feedback": "better", "window_s": 600})
     id = call.post("/v1/models/plain/decisions", ITEMS).json()["decision"]
     clock.now += 60
@@ -85,7 +85,7 @@ def test_of_very_many_labels_only_some_have_a_button(call: Caller) -> None:
     assert "label" in reply["entry"]["label"]
 
 
-def test_a_late_report_of_parts_is_told(call: Caller, clock: Clock) -> None:
+def test_a_late_report_of_parts_is_in_the_story(call: Caller, clock: Clock) -> None:
     call.put("/v1/models/parts", {"loop": "choose", "rewards": {"click": 0.2, "buy": 1}, "window_s": 600})
     late = [({"reward": {"click": 1}}, "click 1"), ({"final": True, "reward": {"buy": 2}}, "buy 2")]
     for body, said in late:

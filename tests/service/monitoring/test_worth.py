@@ -12,6 +12,7 @@ import pytest
 from service.bodies import feedback_body, model, request
 from service.memory import MemoryStore
 from smidgen.evaluate.lift import lift_of_units, sample_ratio
+from smidgen.service.engine.champions import unit_draw
 from smidgen.service.engine.engine import Engine
 from smidgen.service.errors import NoHoldout
 from smidgen.service.monitoring.groups import Groups, ratio_of
@@ -70,6 +71,15 @@ def test_a_model_that_loses_to_its_holdout_is_found() -> None:
     found = worth(engine)
     assert found.verdict == "worse"
     assert "worse_than_holdout" in codes(engine)
+
+
+def test_a_split_that_is_not_as_asked_for_is_found() -> None:
+    engine = opened(holdout={"share": 0.5, "salt": "s"})
+    for i in range(120):  # only units of the model come through
+        if unit_draw("s", f"u{i}") >= 0.5:
+            engine.decide("m", request({"candidates": ITEMS, "unit": f"u{i}"}))
+    assert not worth(engine).sample_ratio.ok
+    assert "sample_ratio" in codes(engine)
 
 
 def test_without_a_holdout_there_is_nothing_to_say() -> None:

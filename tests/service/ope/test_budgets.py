@@ -1,4 +1,4 @@
-"""What a budget would have bought: rewards and spend of the log's own learner under another limit."""
+"""Replays with another budget: rewards and spend of the log's own learner under another limit."""
 
 from __future__ import annotations
 

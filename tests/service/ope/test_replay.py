@@ -253,7 +253,7 @@ class TestRewards:
         assert found.logged.value == pytest.approx(2 / 3)
         assert figure(found, "LinUCB", "IPS").of == 120
 
-    def test_rewards_are_told_in_the_app_s_own_units(self, tmp_path: Path) -> None:
+    def test_rewards_are_reported_in_the_app_s_own_units(self, tmp_path: Path) -> None:
         world = Banners(tmp_path, reward_range=[0.0, 50.0])
         for _ in range(150):
             reply = world.decide()
@@ -320,7 +320,7 @@ class TestRewards:
         assert figure(found, "as logged", "IPS").value == pytest.approx(found.logged.value)
         assert what_if(NdjsonSource(path), ["LinUCB"]).outcomes == found.outcomes
 
-    def test_progress_is_told(self, tmp_path: Path) -> None:
+    def test_progress_is_reported(self, tmp_path: Path) -> None:
         world = Banners(tmp_path)
         world.play(600)
         seen: list[int] = []

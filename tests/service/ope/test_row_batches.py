@@ -55,7 +55,7 @@ def logged(folder: Path, name: str) -> Path:
         while len(waiting) > rng.integers(0, 12):
             id, kind = waiting.pop(int(rng.integers(0, len(waiting)))), rng.random()
             if kind < 0.8:
-                engine.feedback(id, loops.feedback(**_told(rng, name, kind)))
+                engine.feedback(id, loops.feedback(**_feedback_for(rng, name, kind)))
                 learnt.append(id)
         if i == 60:
             engine.roll_back("m", engine.model("m").version - 5)
@@ -68,7 +68,7 @@ def logged(folder: Path, name: str) -> Path:
     return folder
 
 
-def _told(rng: np.random.Generator, name: str, kind: float) -> dict[str, Any]:
+def _feedback_for(rng: np.random.Generator, name: str, kind: float) -> dict[str, Any]:
     if name in ("choose", "keyed choose", "graded"):
         return {"reward": float(rng.random())}
     if name == "bit" and kind < 0.2:

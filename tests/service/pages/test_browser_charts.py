@@ -215,9 +215,9 @@ def test_spend_and_price_of_a_budget_are_drawn(visit: Visit) -> None:
     assert "the limit is 3" in page.locator("#spend-usd").get_attribute("aria-label")
     assert page.locator("#spend-usd .dot").count() == 3
     assert page.locator("#price-usd svg .line").count() == 1
-    told = page.locator("section", has=page.locator("#settings-title")).inner_text()
-    assert "3 usd per decision" in told
-    assert "sum" in told
+    text = page.locator("section", has=page.locator("#settings-title")).inner_text()
+    assert "3 usd per decision" in text
+    assert "sum" in text
     visit.leave()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -14,7 +15,7 @@ import pytest
 
 from service.bodies import MODELS, decision_body, reaction
 from service.browser import Visit, served, window
-from service.sample_plugins import guest_loop
+from service.sample_plugins import plugin_loop
 from service.tokens import Mint
 
 REFUSED = "Failed to load resource"
@@ -60,7 +61,7 @@ def wait_for(page: Any, selector: str, text: str) -> None:
 
 
 def learnt(page: Any, n: int) -> None:
-    """Until the curve shows so many feedbacks."""
+    """Wait until the curve shows a number of feedbacks."""
     page.wait_for_function("n => document.querySelector('#curve')?.dataset.to === String(n)", arg=n)
 
 
@@ -135,7 +136,7 @@ def _newcomer(visit: Visit) -> None:
     visit.leave()
 
 
-def test_what_is_wrong_is_said_beside_the_form(visit: Visit) -> None:
+def test_errors_are_shown_next_to_the_form(visit: Visit) -> None:
     play(visit.address, "rank", 1)
     page = visit.go("/")
     page.get_by_role("button", name="New model").click()
@@ -191,7 +192,7 @@ def test_every_loop_can_be_tried_by_hand(visit: Visit) -> None:
 
 
 def test_a_loop_of_somebody_else_has_a_page_too(light: Any, tmp_path: Path) -> None:
-    with guest_loop(), served(tmp_path) as address:
+    with plugin_loop(), served(tmp_path) as address:
         visit = Visit(light, address)
         play(address, "rank", 0)
         page = visit.go("/")
@@ -239,9 +240,9 @@ def test_a_page_after_retractions_counts_what_is_open_and_says_why(browser: Any,
 
 
 def test_a_story_can_be_read(visit: Visit) -> None:
-    page = visit.go(f"/#model={play(visit.address, 'rank', 3, 'told')}")
+    page = visit.go(f"/#model={play(visit.address, 'rank', 3, 'ranked')}")
     page.locator(".recent button").first.click()
-    wait_for(page, "dialog .timeline", "The app requested a ranking of 5 candidates from told.")
+    wait_for(page, "dialog .timeline", "The app requested a ranking of 5 candidates from ranked.")
     wait_for(page, "dialog .timeline", "It was learned: the model went from version 2 to 3.")
     page.keyboard.press("Escape")
     page.locator("#story").wait_for(state="hidden")
@@ -429,6 +430,27 @@ def test_what_the_api_page_says_works(visit: Visit) -> None:
             answer = app.post(one["path"].replace("DECISION", decisions[loop]), json=one["body"])
             assert answer.status_code == (409 if loop in heard else 200), one
             heard.add(loop)
+    visit.leave()
+
+
+def test_a_call_is_tried_on_the_api_page(visit: Visit) -> None:
+    page = visit.go("/docs")
+    assert page.locator("#get--v1-models-name-log tr", has_text="after").inner_text().endswith("number (seq).")
+
+    def send(operation: str, **fields: str) -> str:
+        card = page.locator(f"section#{operation}")
+        card.locator("summary", has_text="Try it").click()
+        for name, value in fields.items():
+            card.locator(f"#{operation}-{name}").fill(value)
+        card.get_by_role("button", name="Send").click()
+        card.locator("pre[aria-label=Reply]", has_text="{").wait_for()
+        return str(card.locator("pre[aria-label=Reply]").inner_text())
+
+    assert send("put--v1-models-name-", name="tried").startswith("201 Created")
+    reply = send("post--v1-models-name-decisions", name="tried")
+    decision = json.loads(reply.partition("\n")[2])["decision"]
+    assert send("post--v1-decisions-id-feedback", id=decision).startswith("200 OK")
+    assert send("get--v1-models-name-log", name="tried", after="2").count('"seq"') == 1
     visit.leave()
 
 

@@ -61,7 +61,7 @@ def _findings(page: Any) -> list[str]:
     return codes
 
 
-def test_health_comes_first_and_no_100_per_cent_beside_it(browser: Any, address: str) -> None:
+def test_health_comes_first_and_no_100_per_cent_next_to_it(browser: Any, address: str) -> None:
     visit = Visit(window(browser), address)
     page = visit.go("/#model=banner")
     assert _findings(page)[0] == "nothing_to_learn"

@@ -147,7 +147,7 @@ def test_the_checks_would_notice(found: str, nursery: Nursery, tmp_path: Path) -
     database.create_function("swapped", 3, lambda body, old, new: body.replace(old.encode(), new.encode()))
     database.executescript(DAMAGE[found])
     database.close()
-    if "feedback" in found:  # its end is gone: the head beside the database tells
+    if "feedback" in found:  # its end is gone: the head next to the database shows it
         with pytest.raises(StorageFailed, match="event 5 of the model 'rank' is missing"):
             Engine(data)
         (data / "smidgen.db.heads").unlink()

@@ -140,7 +140,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
     check_folder(data, tmp_path / "copy", [writer])
 
 
-def test_a_disk_that_is_full_at_the_start_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_at_the_start_is_reported_in_one_line(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     with small_disk(disk):
         filler(disk)(True)
@@ -149,7 +149,7 @@ def test_a_disk_that_is_full_at_the_start_is_told_in_one_line(tmp_path: Path) ->
         assert "Traceback" not in str(caught.value)
 
 
-def test_a_disk_that_is_read_only_at_the_start_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_disk_that_is_read_only_at_the_start_is_reported_in_one_line(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     with small_disk(disk):
         engine_with(disk / "data", ["rank"]).close()
@@ -180,7 +180,7 @@ def test_a_batch_that_cannot_be_undone_at_once_is_undone_before_the_next(
         monkeypatch.undo()
         made = call.post("/v1/models/rank/decisions", body)
         assert made.status_code == 201
-        assert engine.learners.get(engine.models["rank"], None) is held  # nothing was read anew
+        assert engine.learners.get(engine.models["rank"], None) is held  # nothing was read again
         assert (held.learner.decisions, engine.models["rank"].decisions) == (1, 1)
         assert call.get("/v1/models/rank").json()["decisions"] == 1
 

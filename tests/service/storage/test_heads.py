@@ -1,4 +1,4 @@
-"""The heads beside the database: what was acknowledged and is gone is noticed at the start."""
+"""The heads next to the database: the start detects the loss of acknowledged events."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_without_its_wal_file_the_service_does_not_start(played: Path) -> None:
     with pytest.raises(StorageFailed, match="acknowledged events are lost") as caught:
         Engine(played)
     assert str(played / NAME) in caught.value.hint
-    (played / NAME).unlink()  # the way out, for those who accept the loss
+    (played / NAME).unlink()  # the remedy for operators who accept the loss
     assert events(played) < whole
 
 

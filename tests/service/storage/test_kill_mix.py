@@ -86,7 +86,7 @@ def test_every_call_that_writes_is_in_the_mix() -> None:
 
 
 def state(folder: Path, case: EndpointCase, stage: dict[str, Any]) -> tuple[bool, Weights]:
-    """Whether the case is done, and the weights rebuilt from the log, on a copy of the folder."""
+    """Check on a copy of the folder if the case is done, and rebuild the weights from the log."""
     copy = folder.with_name("copy")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy)

@@ -154,7 +154,7 @@ class TestOpening:
         with pytest.raises(StorageFailed, match='database "absent" does not exist'):
             PostgresStore(cluster.url("absent"))
 
-    def test_a_wrong_password_is_told_and_not_shown(self, cluster: Cluster) -> None:
+    def test_a_wrong_password_is_reported_and_not_shown(self, cluster: Cluster) -> None:
         wire = Connection(Address.of(cluster.url()))
         wire.ask([bind_statement("CREATE ROLE careful LOGIN PASSWORD 'right'")])
         hba = cluster.folder / "data" / "pg_hba.conf"

@@ -63,7 +63,7 @@ def three(postgres: str) -> Iterator[list[Engine]]:
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
-def test_what_is_fetched_is_what_would_be_told(three: list[Engine], seed: int) -> None:
+def test_fetched_events_are_those_of_notifications(three: list[Engine], seed: int) -> None:
     rng, open_ = random.Random(seed), dict[str, tuple[str, Any]]()
     before = Sceptical.compared
     for _ in range(120):

@@ -268,7 +268,7 @@ class TestPaused:
         store.close()
         other.close()
 
-    def test_who_waits_too_long_is_told(self, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_waiting_too_long_is_an_error(self, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
         store = PostgresStore(f"{postgres}&idle_s=60")
         row = made(store, "long")
         store.begin()

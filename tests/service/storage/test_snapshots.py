@@ -184,7 +184,7 @@ def test_snapshots_that_prove_a_loss_keep_it_from_starting_even_when_the_log_ove
     assert sorted(folder.rglob("*")) == files, "what proves it is still there"
     assert str(folder / "snapshots") in caught.value.hint
 
-    (folder / "snapshots").rename(tmp_path / "kept")  # the way out, for those who accept the loss
+    (folder / "snapshots").rename(tmp_path / "kept")  # the remedy for operators who accept the loss
     engine = Engine(folder, snapshot_every=10_000, synchronous="OFF")
     assert engine.models["rank"].seq < min(lost)
     play(engine, ["rank"], 70, seed=6)  # runs past all of the old snapshots

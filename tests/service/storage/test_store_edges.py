@@ -92,7 +92,7 @@ class TestLog:
             assert reply["digest"] == (erase_event(event).body or b"").hex()
             assert set(reply) == {"seq", "type", "decision", "key", "at", "digest"}
 
-    def test_an_event_that_is_missing_is_told(self, folder: Path) -> None:
+    def test_a_missing_event_is_reported(self, folder: Path) -> None:
         with Inspection(folder) as seen, pytest.raises(InvalidRecord, match="event 999 of rank is missing"):
             seen.log.decision(seen.model("rank"), 999)
 
@@ -201,7 +201,7 @@ class TestSnapshots:
 
 
 class TestReading:
-    def test_the_disk_is_told_from_a_wrong_question(self, folder: Path) -> None:
+    def test_a_failing_disk_is_distinguished_from_a_wrong_query(self, folder: Path) -> None:
         store = SQLiteStore(folder)
         for ask in (store._buffer.rows, store._buffer.run, lambda sql: list(store._buffer.each(sql, (), 5))):
             with pytest.raises(StorageFailed, match="is damaged: no such column: nonsense"):
@@ -276,7 +276,7 @@ class TestStill:
         assert inspection.query_offline(killed, question) == 2
         assert len(asked) == 2
 
-    def test_a_copy_that_cannot_be_made_is_told(self, killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_copy_that_cannot_be_made_is_reported(self, killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(*_: Any) -> None:
             raise OSError(28, "No space left on device")
 
@@ -304,7 +304,7 @@ class TestModes:
         monkeypatch.setattr(Path, "home", homeless)
         assert data_dir._shared() == {Path("/")}
 
-    def test_a_snapshot_without_a_mark_bears_no_witness(self, folder: Path) -> None:
+    def test_a_snapshot_without_a_mark_proves_nothing(self, folder: Path) -> None:
         (folder / "snapshots" / "1" / "000000000009999.smidgen").write_bytes(b"of an earlier version")
         SQLiteStore(folder).close()
 

@@ -197,7 +197,7 @@ class TeachesTwice(MemoryStore):
         return super().write_follower_update(shard, row)
 
 
-class NothingBeside(MemoryStore):
+class NoFollowers(MemoryStore):
     def follower_decisions(self, decision: str) -> list[DecisionRow]:
         return []
 
@@ -215,8 +215,8 @@ class FencesItsOwner(MemoryStore):
 BROKEN: dict[type[MemoryStore], str] = {
     NeverGrants: "a shard that nobody owns is granted",
     FencesItsOwner: "its owner publishes",
-    TeachesTwice: "a decision beside is taught once",
-    NothingBeside: "what lies beside a decision is found by it",
+    TeachesTwice: "a follower's decision is taught once",
+    NoFollowers: "the decisions next to the one shown are found by it",
     Forgets: "a rollback takes",
     Restless: "all answers within a moment",
     Dirty: "does not see what is not committed",
@@ -247,7 +247,7 @@ BROKEN: dict[type[MemoryStore], str] = {
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
-def test_a_broken_store_is_told_in_a_sentence(broken: type[MemoryStore]) -> None:
+def test_a_broken_store_is_reported_in_a_sentence(broken: type[MemoryStore]) -> None:
     shelf = CommittedTables()
     with pytest.raises(AssertionError) as caught:
         check_store(lambda: broken(shelf))

@@ -80,14 +80,14 @@ def _cmaes(d: int, rounds: int, measure: Callable[[FloatArray, int], float], see
     make: Any = importlib.import_module("cmaes").CMA
     peer, t = make(mean=np.full(d, 0.5), sigma=0.2, bounds=bounds, seed=seed), 0
     while t < rounds:
-        told_so_far: list[tuple[FloatArray, float]] = []
+        losses_so_far: list[tuple[FloatArray, float]] = []
         for _ in range(peer.population_size):
             x = np.clip(peer.ask(), 0.0, 1.0)
             if t == rounds:
                 return
-            told_so_far.append((x, measure(x, t)))
+            losses_so_far.append((x, measure(x, t)))
             t += 1
-        peer.tell(told_so_far)
+        peer.tell(losses_so_far)
         if peer.should_stop():
             _finish(peer.mean, t, rounds, measure)
             return

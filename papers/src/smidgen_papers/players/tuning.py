@@ -146,7 +146,7 @@ def _play(learner: Tuner, loss: PointLosses, order: IntArray, sums: FloatArray) 
     By the two verbs where there is no compiled form, and where the next round is the last of a phase: they know how to
     begin another.
     """
-    hears = "_learn" if isinstance(learner, GradientTuner) else "_hear"
+    hears = "_learn" if isinstance(learner, GradientTuner) else "_learn_loss"
     pace, whole = learner.pace() if _speaks_for(learner, "pace", hears) else None, region_of(learner.space)
     program = program_of(learner._rule) if pace else None
     if program is None or pace is None or whole is None or not isinstance(loss, RowLosses):

@@ -45,7 +45,7 @@ from smidgen.structures.slots import Page, slot_feedback
 Mask = NDArray[np.bool_]
 #: Rules: the highest upper confidence bound, inverse gaps, the argmaxes of posterior samples.
 UCB, GAPS, SAMPLES = 0, 1, 2
-#: Where things stand in a learner's array of numbers: the rounds learnt, then its settings.
+#: Places in a learner's array of numbers: the rounds learned, then its settings.
 ROUNDS, RULE, WIDTH, GAMMA, FLOOR, MIN_SHARE, DRAWS, RIDGE, KEEP, COUNT, NUMBERS = range(11)
 #: In place of an action: a number is not finite; the least shares add up to more than 1.
 NOT_FINITE, TOO_MUCH = -1, -2
@@ -464,26 +464,26 @@ class RewardLearner(PricedLearner, BatchLearner):
             raise DecisionMismatch(
                 f"decision {decision.id}: {error.problem}", "pass the decision as decide returned it"
             ) from error
-        self._hear(rows, chosen(decision.action, rows, mask), reward, decision.number)
+        self._learn_row(rows, chosen(decision.action, rows, mask), reward, decision.number)
 
     def _learn_page(self, decision: Decision, feedback: Any) -> None:
         """Learn the rewards of the slots that have one, in the order of the slots."""
         page, actions = decision.context, np.asarray(decision.action)
         if actions.shape != (len(page),):
             raise InvalidFeedback(f"the action is {decision.action!r}", f"give an index for each of {len(page)} slots")
-        told = [(i, as_reward(reward)) for i, reward in slot_feedback(page.slot_ids, feedback)]
-        self._hear_page(page, {i: (int(actions[i]), reward) for i, reward in told}, decision.number)
+        rewards = [(i, as_reward(reward)) for i, reward in slot_feedback(page.slot_ids, feedback)]
+        self._learn_slots(page, {i: (int(actions[i]), reward) for i, reward in rewards}, decision.number)
 
-    def _hear_page(self, page: Page, told: Mapping[int, tuple[int, float]], number: int | None = None) -> None:
+    def _learn_slots(self, page: Page, answers: Mapping[int, tuple[int, float]], number: int | None = None) -> None:
         """Learn the actions and rewards of slots; all of them, or none."""
         steps = []
-        for i, (action, reward) in told.items():
+        for i, (action, reward) in answers.items():
             rows = candidates(page.choices[i], self.dim)[0]
             steps.append((rows, chosen(action, rows, _NO_MASK), reward))
         before = self._kept() if len(steps) > 1 else None
         try:
             for step in steps:
-                self._hear(*step, number)
+                self._learn_row(*step, number)
         except BaseException:
             if before is not None:
                 self._put_back(before)
@@ -563,20 +563,20 @@ class RewardLearner(PricedLearner, BatchLearner):
                 f"the answer is {answer!r}", "give (action, reward): the candidate that was shown, and its reward"
             )
         reward = as_reward(answer[1])
-        self._hear(rows, chosen(answer[0], rows, mask), reward)
+        self._learn_row(rows, chosen(answer[0], rows, mask), reward)
 
     def _teach_page(self, page: Page, answer: Any) -> None:
         hint = 'give (action, reward) by slot, e.g. {"hero": (0, 1.0)}'
         if not isinstance(answer, Mapping):
             raise InvalidFeedback(f"the answer is {answer!r}", hint)
-        told: dict[int, tuple[int, float]] = {}
+        answers: dict[int, tuple[int, float]] = {}
         for i, pair in slot_feedback(page.slot_ids, answer):
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise InvalidFeedback(f"the answer of slot {page.slot_ids[i]!r} is {pair!r}", hint)
-            told[i] = pair[0], as_reward(pair[1])
-        self._hear_page(page, told)
+            answers[i] = pair[0], as_reward(pair[1])
+        self._learn_slots(page, answers)
 
-    def _hear(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
+    def _learn_row(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
         """Learn the reward of one row, of the decision of that number if it was one."""
         ridge, given = self._ridge, rows.offer or candidate_arrays(rows)
         if isinstance(ridge, SqrtRidge):
@@ -589,7 +589,7 @@ class RewardLearner(PricedLearner, BatchLearner):
                 why = ridge.fade(given, action, reward)
             if why == FULL:
                 self._make_space(given, action)
-                self._hear(rows, action, reward)
+                self._learn_row(rows, action, reward)
                 return
         else:
             why = ridge.hear(given, action, reward, self._numbers[ROUNDS])

@@ -274,7 +274,7 @@ class ChoiceBank(RewardLearner):
         keys = self._keys if keys is None else keys
         return bank.decide_bank(self._bank, rows, given.arms, blocks, mask, keys, number, *out)
 
-    def _hear(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
+    def _learn_row(self, rows: Rows, action: int, reward: float, number: int | None = None) -> None:
         given, book = rows.offer or candidate_arrays(rows), self._book
         counts, blocks = number is not None and book.is_next(number), NO_BLOCKS
         if rows.direction is not None:

@@ -23,7 +23,7 @@ ENOUGH, TIMES = 3, 4
 #: A size has moved if it is a tenth more or less, a rate if it is a quarter, another number if it differs by this much.
 _TENTH, _QUARTER, _STEP = math.log(1.1), 0.25, 0.05
 #: A size is reported if it differs by at least this much on average.
-_TOLD = math.log(1.15)
+_VISIBLE = math.log(1.15)
 _NAMES = {trait.name: trait for trait in TRAITS}
 #: Order of the report: the length, then what is present or absent, then details.
 _FINER = {"flag": 1, "count": 2, "size": 3, "rate": 4}
@@ -138,7 +138,7 @@ def _said(trait: Trait | None, wish: StyleShift, length: float) -> str:
         return f"{'more' if more else 'less'} {wish.name}: {wish.wanted:.2g} rather than {wish.shown:.2g}"
     if trait.kind == "size":
         ratio = wish.wanted / max(wish.shown, 1e-9)
-        if abs(math.log(max(ratio, 1e-9))) < _TOLD:
+        if abs(math.log(max(ratio, 1e-9))) < _VISIBLE:
             return ""
         what = "the length" if trait.name == "length" else f"the {trait.name}"
         return f"{trait.more}: {ratio:.1f} times {what}" if more else f"{trait.less}: {ratio:.1f} of {what}"

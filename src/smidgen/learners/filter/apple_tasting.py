@@ -89,7 +89,7 @@ class AppleTasting(Filter):
         propensity = 1.0 if greedy else chance if forward else 1.0 - chance
         return self._record(number, row, forward, greedy, margin, 0.0, propensity)
 
-    def _hear(self, decision: Decision, relevant: bool) -> None:
+    def _learn_relevance(self, decision: Decision, relevant: bool) -> None:
         self._inner._step(self._take_row(decision), relevant)
         self._surprises += decision.explored and relevant
 

@@ -116,7 +116,7 @@ class Filter(Learner):
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         relevant = as_relevant(answer)
-        self._hear(self._record(number, self._row(context), True, True, 0.0, None), relevant)
+        self._learn_relevance(self._record(number, self._row(context), True, True, 0.0, None), relevant)
 
     def _learn(self, decision: Decision, feedback: Any) -> None:
         relevant = as_relevant(feedback)
@@ -125,10 +125,10 @@ class Filter(Learner):
                 f"decision {decision.id} dropped its item, so its label is not known",
                 "give feedback on forwarded items only",
             )
-        self._hear(decision, relevant)
+        self._learn_relevance(decision, relevant)
 
     @abstractmethod
-    def _hear(self, decision: Decision, relevant: bool) -> None:
+    def _learn_relevance(self, decision: Decision, relevant: bool) -> None:
         """Learn the relevance of an item."""
 
 
@@ -151,7 +151,7 @@ class FullInformationFilter(Filter):
         greedy = margin >= 0.0
         return self._record(number, row, greedy, greedy, margin, 0.0)
 
-    def _hear(self, decision: Decision, relevant: bool) -> None:
+    def _learn_relevance(self, decision: Decision, relevant: bool) -> None:
         self._step(self._take_row(decision), relevant)
 
     def _predict(self, context: Any) -> bool:

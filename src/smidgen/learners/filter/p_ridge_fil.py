@@ -106,7 +106,7 @@ class PRidgeFil(Filter):
         propensity = 1.0 if greedy else self._p if forward else 1.0 - self._p
         return self._record(number, row, forward, greedy, margin, 0.0, propensity)
 
-    def _hear(self, decision: Decision, relevant: bool) -> None:
+    def _learn_relevance(self, decision: Decision, relevant: bool) -> None:
         row = self._take_row(decision)
         y = 1.0 if relevant else -1.0
         if not core.p_ridge_hear(self._blocks.W, self._blocks.B, row.indices, row.values, y):

@@ -363,7 +363,7 @@ class RidgeFil(_RidgeState, Filter):
         shown = None if math.isinf(tau) else tau
         return self._record(number, row, bool(margin >= tau), margin >= 0.0, margin, shown)
 
-    def _hear(self, decision: Decision, relevant: bool) -> None:
+    def _learn_relevance(self, decision: Decision, relevant: bool) -> None:
         if self._hear_label(decision, relevant):
             self._start_again(decision.number)
 

@@ -73,7 +73,7 @@ class SimpleFil(Filter):
         shown = None if math.isinf(tau) else tau
         return self._record(number, None, bool(margin >= tau), margin >= 0.0, margin, shown)
 
-    def _hear(self, decision: Decision, relevant: bool) -> None:
+    def _learn_relevance(self, decision: Decision, relevant: bool) -> None:
         self._memory += (1.0, relevant)
 
     def _row(self, context: Any) -> None:

@@ -217,7 +217,7 @@ class ValueTuner(Tuner):
                 f"decision {decision.id} does not hold its point", "pass the decision as decide returned it"
             )
         is_loss = type(feedback) is float and -math.inf < feedback < math.inf
-        self._hear(feedback if is_loss else as_loss(feedback), v, reach)
+        self._learn_loss(feedback if is_loss else as_loss(feedback), v, reach)
 
     def _teach(self, context: Any, answer: Any, number: int) -> None:
         raise NotTeachable(
@@ -226,7 +226,7 @@ class ValueTuner(Tuner):
         )
 
     @abstractmethod
-    def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
+    def _learn_loss(self, loss: float, v: FloatArray, reach: float) -> None:
         """Learn what the point at that reach along v cost."""
 
 

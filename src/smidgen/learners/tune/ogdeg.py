@@ -25,7 +25,7 @@ from smidgen.optim import Gradient, Newton
 from smidgen.theory import one_point
 
 #: Statistics of the losses: their number, their running mean, the largest residual, the number beyond the bound.
-COUNTED, MEAN, LARGEST, CLIPPED, TOLD = 0, 1, 2, 3, 4
+COUNTED, MEAN, LARGEST, CLIPPED, STATISTICS = 0, 1, 2, 3, 4
 
 
 class Phased(ValueTuner):
@@ -59,7 +59,7 @@ class Phased(ValueTuner):
         checks.one_of("beyond", beyond, ("clip", "take"))
         self.clips = beyond == "clip" or baseline is not None  #: whether a loss beyond F counts as one of F
         self.plain = not self._running and baseline is None  #: True if steps use the loss unchanged
-        self._told = np.zeros(TOLD)
+        self._statistics = np.zeros(STATISTICS)
         self._horizon = None if horizon is None else checks.whole("horizon", horizon, "omit it if unknown")
         self._L = None if lipschitz is None else checks.number("lipschitz", lipschitz, "omit it", at_least=0.0)
         self._given = (delta, gamma)
@@ -108,15 +108,15 @@ class Phased(ValueTuner):
         steps.scale(plain(v), length, direction)  # the rule refuses a step that is not finite
         self._rule.step(direction)
 
-    def _hear(self, loss: float, v: FloatArray, reach: float) -> None:
+    def _learn_loss(self, loss: float, v: FloatArray, reach: float) -> None:
         if self.plain and -self._F <= loss <= self._F:
             self._step(self._gain(reach) * loss, v)
         else:
-            reported = self._told.copy()
+            reported = self._statistics.copy()
             residual = self._residual(loss, reported)
             if residual is not None:
                 self._step(self._gain(reach) * residual, v)
-            self._told = reported
+            self._statistics = reported
         if self._phase and self.rounds + 1 == self._phase.start + self._phase.length:
             y = self._rule.weights
             self._enter(self.rounds + 1)
@@ -142,16 +142,16 @@ class Phased(ValueTuner):
     @property
     def clipped(self) -> int:
         """Number of losses beyond the declared bound."""
-        return int(self._told[CLIPPED])
+        return int(self._statistics[CLIPPED])
 
     def note_clipped(self, count: int) -> None:
         """Count losses beyond the bound that a compiled loop has met."""
-        self._told[CLIPPED] += count
+        self._statistics[CLIPPED] += count
 
     def best(self) -> Best:
         """The base point, in own units, and the running mean of the losses around it, if there is a baseline."""
         point = super().best().point
-        return Best(point, float(self._told[MEAN]) if self._told[COUNTED] else None, None, None)
+        return Best(point, float(self._statistics[MEAN]) if self._statistics[COUNTED] else None, None, None)
 
     @property
     def delta(self) -> float:
@@ -164,18 +164,18 @@ class Phased(ValueTuner):
         return self._share
 
     def _state(self) -> dict[str, NDArray[Any]]:
-        return {**super()._state(), **({} if self.plain else {"told": self._told})}
+        return {**super()._state(), **({} if self.plain else {"told": self._statistics})}
 
     def _notes(self) -> dict[str, Any]:
         return {"clipped": self.clipped} if self.plain and self.clipped else {}
 
     def _take_notes(self, notes: Mapping[str, Any]) -> None:
-        self._told[CLIPPED] = float(notes.get("clipped", 0))
+        self._statistics[CLIPPED] = float(notes.get("clipped", 0))
 
     def _restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         if self._phase:
             self._enter(self.rounds)
-        self._told = state.get("told", self._told)
+        self._statistics = state.get("told", self._statistics)
         super()._restore(state)
 
 

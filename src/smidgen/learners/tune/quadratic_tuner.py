@@ -256,7 +256,7 @@ class QuadraticTuner(Tuner):
         self._asks, self._moves = stream_key(self._seed, DIRECTION), stream_key(self._seed, COIN)
 
     def _empty(self, columns: int) -> dict[str, NDArray[Any]]:
-        """The arrays of surfaces with so many columns of context, before the first loss."""
+        """The arrays of surfaces with ``columns`` columns of context, before the first loss."""
         shapes = _shapes(self.space.dim, columns, self._kept)
         arrays = {name: np.zeros((self._choices, *shape)) for name, shape in shapes.items()}
         for i in range(self._choices):
@@ -396,8 +396,10 @@ class QuadraticTuner(Tuner):
             if surface.losses_learnt:
                 width = 1.96 * deviation / 0.4 * surface.numbers[RANGE]
                 found.append((surface.in_own_units(mean), width, point, choice))
-            elif not found and choice == self._choices - 1:
-                return Best(self._named(point, self._choice), None, None, None)
+            elif choice == self._choice:
+                unknown = point
+        if not found:
+            return Best(self._named(unknown, self._choice), None, None, None)
         loss, width, point, choice = min(found, key=lambda each: each[0])
         return Best(self._named(point, choice), loss, float(loss - width), float(loss + width))
 

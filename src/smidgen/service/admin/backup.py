@@ -38,7 +38,7 @@ from smidgen.service.engine.recovery import current_states, state_problem
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log.events import stamp
 from smidgen.service.storage import data_dir
-from smidgen.service.storage.address import Place
+from smidgen.service.storage.address import Place, parse_address
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.data_dir import lock_folder
 from smidgen.service.storage.snapshots import NAME, Head, Heads, Snapshots
@@ -336,7 +336,7 @@ def _sweep(parent: Path, name: str) -> None:
 # A backup: one consistent moment of a data folder, next to a running service or without, in one file.
 
 
-def backup(path: Path, folder: Place, *, progress: Progress = lambda what, done, of: None) -> Manifest:
+def backup(path: Path | str, folder: Place | str, *, progress: Progress = lambda what, done, of: None) -> Manifest:
     """Write a backup of a data folder; it is there when it is whole, synced and read back, or not at all.
 
     A file that is a backup itself is replaced, any other is not.
@@ -350,6 +350,7 @@ def backup(path: Path, folder: Place, *, progress: Progress = lambda what, done,
     progress
         Called with the progress.
     """
+    path, folder = Path(path), parse_address(folder)
     if path.exists() and not is_backup(path):
         raise StorageFailed(f"{path} exists and is not a backup", "choose another name")
     if not isinstance(folder, Path):
@@ -472,8 +473,8 @@ class Restored(NamedTuple):
 
 
 def restore(
-    path: Path,
-    folder: Path,
+    path: Path | str,
+    folder: Path | str,
     *,
     force: bool = False,
     deep: bool = False,
@@ -497,7 +498,7 @@ def restore(
     progress
         Called with the progress.
     """
-    folder = folder.resolve()
+    path, folder = Path(path), Path(folder).resolve()
     filled, disk = _is_nonempty(folder), folder.is_mount()
     if filled and not force:
         raise StorageFailed(

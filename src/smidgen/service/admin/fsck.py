@@ -21,7 +21,7 @@ from smidgen.service.log.checkpoint import RETAINED, Checkpoint, checkpoint_dige
 from smidgen.service.log.events import DECIDED, DIGEST, ERASED, Chain, Event, is_rewritten, present_digest
 from smidgen.service.schemas import ModelBody, Name
 from smidgen.service.storage import data_dir, integrity
-from smidgen.service.storage.address import Place
+from smidgen.service.storage.address import Place, parse_address
 from smidgen.service.storage.data_dir import in_use
 from smidgen.service.storage.integrity import Problem, Problems
 from smidgen.service.storage.records import Counts, ModelRow, State
@@ -52,7 +52,7 @@ class ChainChecker:
         self._counts = counts
         self._base = base
         self._digest = digest
-        self._told: bytes | None = None
+        self._stated: bytes | None = None
         self._chain = Chain(base.seq, base.chain) if base is not None else Chain()
         self._created: Event | None = None
         self._version = base.version if base is not None else 0
@@ -94,7 +94,7 @@ class ChainChecker:
         self._changed = self._changed or event.type in _CHANGES
         if event.type == RETAINED and self._base is not None:
             fields = codec.read_fields(event.body, event.seq)
-            self._told = fields.get("digest") if fields.get("base") == self._base.seq else self._told
+            self._stated = fields.get("digest") if fields.get("base") == self._base.seq else self._stated
 
     def end(self) -> Iterator[tuple[str, str]]:
         """There is no more; hold the counts against what there was."""
@@ -110,7 +110,7 @@ class ChainChecker:
             ):
                 if count != counted:
                     yield "counts", f"{count} {what} are counted and the log has {counted}"
-        if self._base is not None and self._told != self._digest:
+        if self._base is not None and self._stated != self._digest:
             yield "base", f"the base state at event {self._base.seq} is not the one that the log tells of"
         for seq, digest in self._rewritten.items():
             if self._rewrites.get(seq) != digest:
@@ -135,7 +135,7 @@ class ChainChecker:
             yield "settings", "the settings in the table of models are not those that it was made with"
 
 
-# Whether a data folder is sound: file, tables, chains, witnesses, snapshots, modes. Nothing is changed by looking.
+# Check a data folder: file, tables, chains, checkpoint files, snapshots, modes. Nothing is changed.
 
 _OUTDATED = "it has states of an older arithmetic; they are not used, and the log is replayed at the next start"
 _SKIPPED = "no data is lost: it is skipped, and written again when the key learns"
@@ -182,7 +182,7 @@ class FsckReport(msgspec.Struct):
         return [finding for finding in self.findings if finding.code != "learner"]
 
 
-def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> FsckReport:
+def fsck(where: Place | str, *, deep: bool = False, progress: Progress = lambda what, done, of: None) -> FsckReport:
     """Check a data folder, or a database, next to a running service or without.
 
     Parameters
@@ -194,6 +194,7 @@ def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, 
     progress
         Called with the progress.
     """
+    where = parse_address(where)
     if not isinstance(where, Path):
         with Inspection(where) as seen:
             return _Check(seen, deep, progress).run()
@@ -203,9 +204,9 @@ def fsck(where: Place, *, deep: bool = False, progress: Progress = lambda what, 
     report, found = FsckReport(str(folder), running=in_use(folder), deep=deep), Problems()
     _check_modes(folder, found)
     try:
-        witnesses = TailCheck(folder)  # before the database, which may go on
-        witnesses.refuse_alone()
-        return query_offline(folder, lambda seen: _FolderCheck(folder, seen, witnesses, deep, progress).run())
+        tail = TailCheck(folder)  # before the database, which may go on
+        tail.refuse_alone()
+        return query_offline(folder, lambda seen: _FolderCheck(folder, seen, tail, deep, progress).run())
     except StorageFailed as error:
         if not any(folder.iterdir()):
             raise NoData(f"{folder} is empty", "give the data folder of a service with --data") from error
@@ -392,16 +393,16 @@ class _FolderCheck(_Check):
         See `fsck`.
     seen
         The folder as of one moment.
-    witnesses
+    tail
         What lies next to the database.
     """
 
     place = FILE
 
-    def __init__(self, folder: Path, seen: Inspection, witnesses: TailCheck, deep: bool, progress: Progress) -> None:
+    def __init__(self, folder: Path, seen: Inspection, tail: TailCheck, deep: bool, progress: Progress) -> None:
         super().__init__(seen, deep, progress)
         self._folder = folder
-        self._witnesses = witnesses
+        self._tail = tail
         self._report.running = in_use(folder)
 
     def run(self) -> FsckReport:
@@ -415,7 +416,7 @@ class _FolderCheck(_Check):
         return whole and integrity.check_schema(file, self._found)
 
     def _snapshots(self, shard: int) -> Iterator[State]:
-        for of, snapshot in self._witnesses.snapshots:
+        for of, snapshot in self._tail.snapshots:
             if of == shard and snapshot.path.exists():  # a running service may have dropped it meanwhile
                 yield snapshot.state(own=True)
 
@@ -424,10 +425,10 @@ class _FolderCheck(_Check):
 
     def _heads(self) -> None:
         heads = Heads(self._folder)
-        for lost in self._witnesses.find_lost(self._seen.reading.chain, self._seen.reading.floor):
+        for lost in self._tail.find_lost(self._seen.reading.chain, self._seen.reading.floor):
             self._found.add(
                 "lost",
-                str(lost.witness.relative_to(self._folder)),
+                str(lost.source.relative_to(self._folder)),
                 f"it has seen what the log does not have: {str(lost).format(self._name(lost.shard))}",
                 f"{RESTORE}; to go on without what is lost, delete {heads.path} and the folder snapshots",
             )
@@ -439,7 +440,7 @@ class _FolderCheck(_Check):
                 f"what it says of {self._name(shard)} cannot be read",
                 f"nothing is lost: delete {heads.path}; the next start writes it again",
             )
-        silent = [shard for shard in self._names if shard not in self._witnesses.heads and shard not in torn]
+        silent = [shard for shard in self._names if shard not in self._tail.heads and shard not in torn]
         if silent:
             self._report.notes.append(
                 f"{NAME} says nothing of {len(silent)} models; until the next start, a loss of theirs would not be seen"

@@ -387,12 +387,15 @@ def import_model(
 def forget(
     place: CommandTarget,
     name: Name,
-    key: Annotated[str, typer.Argument(help="Key (usually the user's id) whose events to erase.", metavar="KEY")],
+    key: Annotated[
+        str, typer.Argument(help="Key or unit (usually the user's id) whose events to erase.", metavar="KEY")
+    ],
 ) -> None:
-    """Delete one user's data from a keyed model, and from the model's copies.
+    """Delete one user's data from a model, and from the copies of a keyed model.
 
-    Erases the events of the key and rebuilds the weights as if these events had never existed. No byte of them remains
-    in the data folder. Backups and exports are not changed: delete those yourself.
+    Erases the events of the key, or of the unit if the model has no keys, and rebuilds the weights as if these events
+    had never existed. No byte of them remains in the data folder. Backups and exports are not changed: delete those
+    yourself.
 
     Example: [bold]smidgen forget banner user-4711[/bold]
     """

@@ -47,7 +47,7 @@ Data = Annotated[
 
 
 def _load_plugins(modules: list[str] | None) -> list[str]:
-    from smidgen.service.plugins import load_plugins
+    from smidgen.learners.plugins import load_plugins
 
     load_plugins(modules or ())
     return modules or []
@@ -172,6 +172,15 @@ def serve(
             help="Answer Personalizer calls with their first action and learn from it (apprentice mode).",
         ),
     ] = False,
+    peer: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SMIDGEN_PEER",
+            metavar="HOST:PORT",
+            help="Address of this machine where workers of other machines pass requests to this one, and pass requests"
+            " to them. Worker N uses PORT + N. Authenticated, not encrypted: for private networks. Default: off.",
+        ),
+    ] = None,
     log_format: Annotated[
         Literal["text", "json"], typer.Option(envvar="SMIDGEN_LOG_FORMAT", help="Format of log lines.")
     ] = "text",
@@ -221,8 +230,11 @@ def serve(
         if missing in ("", "smidgen"):
             raise
         raise MissingExtra(f"the service needs {missing}", 'pip install "smidgen[service]"') from error
+    from smidgen.service.http.peers import PeerAddress
+
     options = Options(
         data,
+        peer=PeerAddress.of(peer) if peer is not None else None,
         max_body=max_body,
         max_learner=max_learner,
         max_connections=max_connections,

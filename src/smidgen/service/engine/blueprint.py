@@ -35,7 +35,7 @@ from smidgen.service.loops import features
 from smidgen.service.loops.base import Loop
 from smidgen.service.loops.features import Vectors
 from smidgen.service.loops.registry import loops
-from smidgen.service.schemas import Auto, ByName, Holdout, Limits, ModelBody, Safe
+from smidgen.service.schemas import Auto, ByName, Holdout, HoldoutChange, Limits, ModelBody, Safe
 from smidgen.settings import limit_from_environment, refuse_large, size_limit
 
 # What a model's settings leave open, settled once, when it is made: its learner, and how records become features.
@@ -109,7 +109,10 @@ def vectorizer(body: ModelBody, loop: type[Loop], params: Mapping[str, Any]) -> 
         raise Impossible(f"params.dim is {given} and features.auto.dim is {auto.dim}", "set dim in one place")
     most = loop.most_columns
     if most is not None and auto.dim is not None and auto.dim > most:
-        raise Impossible(f"features.auto.dim is {auto.dim}", f"give at most {most}: so many columns has a context here")
+        raise Impossible(
+            f"features.auto.dim is {auto.dim}",
+            f"set it to at most {most}, the number of columns that a context of this loop can have",
+        )
     text = (auto.text,) if isinstance(auto.text, str) else tuple(auto.text)
     return Vectorizer(
         dim=(most or COLUMNS) if given is None else given,
@@ -245,7 +248,7 @@ def refuse_few_labels(labels: list[str] | None, count: int) -> None:
     where = "labels is missing" if labels is None else f"labels is an array of {len(labels)}"
     if labels is None and count:
         where = f"params.n_classes is {count}"
-    raise Impossible(where, 'give at least 2 labels, e.g. "labels": ["bug", "question", "praise"]')
+    raise InvalidArgument(where, 'give at least 2 labels, e.g. "labels": ["bug", "question", "praise"]')
 
 
 def refuse_missing(kind: str, given: Mapping[str, Any], accepted: Mapping[str, inspect.Parameter]) -> None:
@@ -354,7 +357,7 @@ def amended_settings(blueprint: Blueprint, given: dict[str, Any]) -> LiveSetting
         new = [path for path in dict.fromkeys(text) if path not in (*blueprint.features.text, *old.text)]
         changes["text"] = (*old.text, *new)
     if "holdout" in changes:
-        changes["holdout"] = _amended_holdout(old.holdout, changes["holdout"])
+        changes["holdout"] = amended_holdout(old.holdout, changes["holdout"])
     terms = msgspec.structs.replace(old, **changes)
     accepted = inspect.signature(learners[blueprint.kind]).parameters
     with_exploration(terms, {}, accepted, blueprint.kind)
@@ -363,15 +366,18 @@ def amended_settings(blueprint: Blueprint, given: dict[str, Any]) -> LiveSetting
     return terms
 
 
-def _amended_holdout(old: Holdout | None, new: Holdout | None) -> Holdout | None:
+def amended_holdout(old: Holdout | None, new: Holdout | HoldoutChange | None) -> Holdout | None:
     """Return the holdout that is in force: its salt stays, also while there is none."""
-    if old is None:
-        return new
     if new is None:
-        return msgspec.structs.replace(old, share=0.0)
+        return None if old is None else msgspec.structs.replace(old, share=0.0)
+    given = {name: value for name in ("share", "policy") if (value := getattr(new, name)) is not msgspec.UNSET}
+    if old is None and "share" not in given:
+        raise Impossible("holdout.share is missing", 'add it, e.g. {"share": 0.05}: the model has no holdout')
+    if old is None:
+        return Holdout(**given, salt=new.salt)
     if new.salt not in ("", old.salt):
         raise Impossible("holdout.salt differs from the model's", 'remove "salt": a PATCH keeps the salt of the model')
-    return msgspec.structs.replace(new, salt=old.salt)
+    return msgspec.structs.replace(old, **given)
 
 
 def with_salt(holdout: Holdout | None) -> Holdout | None:
@@ -604,10 +610,6 @@ class Blueprint:
     def learner(self, key: str | None) -> Learner:
         """A fresh learner; every key has a seed of its own. One whose keys share names reads rows."""
         return fresh_learner(self._each, key, guarded=self.guarded)
-
-    def record_learner(self) -> Learner:
-        """A fresh learner that takes what apps send, names of its own included."""
-        return self._made.fresh() if self.shared.names else self.learner(None)
 
     def row_learner(self) -> Blueprint:
         """Make a fresh learner without its vectorizer: it takes the rows that are made of records."""

@@ -48,7 +48,7 @@ class Cost:
         self.classes = max(1, int(settings.get("n_classes") or 1))
         try:
             numbers = card.size(settings) // 8
-        except (AttributeError, LookupError, *REFUSALS):  # a guest's, of another form
+        except (AttributeError, LookupError, *REFUSALS):  # a plugin's, of another form
             numbers = 0
         matrix = numbers if numbers > 4 * max(1, features) * self.classes else 0
         self.each = matrix + (features if card.draws else 0)

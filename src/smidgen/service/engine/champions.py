@@ -103,7 +103,7 @@ def with_champion_defaults(body: ModelBody, champion: ServedModel) -> ModelBody:
     return msgspec.structs.replace(body, params=params, keyed=body.keyed or origin.body.keyed, shards=shards, **changes)
 
 
-def blueprint_beside(name: str, body: ModelBody, champion: ServedModel) -> Blueprint:
+def follower_blueprint(name: str, body: ModelBody, champion: ServedModel) -> Blueprint:
     """Blueprint of a shadow or challenger under the champion's terms. Raises if they do not fit."""
     if champion.archived_at is not None:
         raise Conflict(f'the model "{champion.name}" is archived', "name a model that is not archived")

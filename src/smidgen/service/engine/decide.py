@@ -211,6 +211,7 @@ class DecideHandler(CommandHandler):
             fresh = known if known is not None and known.seq <= model.seq else None
             self._undo.push(setattr, model, "spending", None)
             model.spending = known = spending_of(model, self._store, fresh)
+            known.save(self._store, model.shard)
         return known.pacer
 
     def _decide_one(self, model: ServedModel, key: str | None, context: Any, pacer: Pacer | None = None) -> ArmDecision:

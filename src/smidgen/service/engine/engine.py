@@ -1,19 +1,15 @@
-"""The Engine: transactions, maintenance, ownership of shards.
+"""The Engine: transactions and maintenance.
 
-Ownership: of all workers, one does what only one must do for a shard, as long as its lease lasts.
-
-An owner learns the silence of windows, publishes states, folds what is old. Everybody decides and learns.
+The owner of a shard (see `leases`) learns the silence of windows, publishes states, folds what is old. Every worker
+decides and learns.
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
-import os
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -25,7 +21,9 @@ from smidgen.service.engine.decide_batch import BatchDecideHandler
 from smidgen.service.engine.description import summarize_model
 from smidgen.service.engine.feedback import PATIENCE_S, DecisionCloser, ExpiryHandler, FeedbackHandler, FollowerTrainer
 from smidgen.service.engine.forgetting import LogsWithoutKey
+from smidgen.service.engine.forgetting_units import LogsWithoutUnit
 from smidgen.service.engine.learner_cache import LearnerCache, OpenDecisions
+from smidgen.service.engine.leases import ShardLeases
 from smidgen.service.engine.lifecycle import AmendHandler, ForgetHandler, ImportedState, ImportHandler, PromoteHandler
 from smidgen.service.engine.log_reader import EventLog, Reply
 from smidgen.service.engine.model import ServedModel
@@ -232,82 +230,7 @@ class Transactions:
         raise Busy("other workers are writing to the same models", "try again in a moment")
 
 
-#: For how many seconds a shard is owned unless that is renewed, and how often it is.
-LEASE_S, RENEW_S = 2.0, 0.5
 _log = logging.getLogger("smidgen.service")
-
-
-def unique_worker_name(worker: str = "0") -> str:
-    """The name of this worker among all others of a store: another one each time that it is started."""
-    return f"{socket.gethostname()}/{worker}/{os.getpid()}"
-
-
-class ShardLeases:
-    """The shards that a worker owns.
-
-    Parameters
-    ----------
-    store
-        Who grants leases.
-    shards
-        Returns the shards that need an owner.
-    name
-        Under which this worker owns.
-
-    Attributes
-    ----------
-    name
-        Under which this worker owns.
-    """
-
-    def __init__(self, store: Store, shards: Callable[[], Iterable[int]], name: str | None = None) -> None:
-        self.name = name if name is not None else unique_worker_name()
-        self._store = store
-        self._shards = shards
-        self._owned: dict[int, tuple[int, float]] = {}
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._warned = False
-
-    def epoch(self, shard: int) -> int | None:
-        """The epoch of the lease of a shard; None if it is not this worker's, or may be another's by now."""
-        held = self._owned.get(shard)
-        return held[0] if held is not None and time.monotonic() < held[1] else None
-
-    def renew(self) -> list[int]:
-        """Ask for all shards that are free, and go on owning those that are its own; those that are new."""
-        until, before = time.monotonic() + LEASE_S, self._owned
-        granted = self._store.lease(self.name, LEASE_S, *self._shards())
-        self._owned = {shard: (epoch, until) for shard, epoch in granted.items()}
-        return [shard for shard, epoch in granted.items() if shard not in before or before[shard][0] != epoch]
-
-    def start(self, news: Callable[[list[int]], None]) -> None:
-        """Renew leases in a separate thread, independent of the writer; calls ``news`` with newly leased shards."""
-        self._thread = threading.Thread(target=self._renew_loop, args=(news,), name="smidgen leases", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Own nothing any more, so that another need not wait."""
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-        owned, self._owned = self._owned, {}
-        try:
-            self._store.release_leases(self.name, *owned)
-        except StorageFailed as error:  # then they run out
-            _log.warning("leases could not be given back: %s", error)
-
-    def _renew_loop(self, news: Callable[[list[int]], None]) -> None:
-        while not self._ended.is_set():
-            try:
-                if new := self.renew():
-                    news(new)
-                self._warned = False
-            except Exception as error:  # the database is away: what is owned runs out
-                if not self._warned:
-                    _log.warning("leases could not be renewed: %s", error)
-                self._warned = True
-            self._ended.wait(RENEW_S)
 
 
 # Maintenance: snapshots, expiry of windows, removal of erased data from the files.
@@ -478,7 +401,7 @@ class Engine(Maintenance):
     Parameters
     ----------
     place
-        The data folder, a database, or a store.
+        The data folder, a database, the address of either (``postgresql://…``), or a store.
     clock
         Seconds since 1970.
     snapshot_every
@@ -493,7 +416,7 @@ class Engine(Maintenance):
 
     def __init__(
         self,
-        place: Path | Database | Store,
+        place: str | Path | Database | Store,
         *,
         clock: Callable[[], float] = time.time,
         snapshot_every: int = 20_000,
@@ -501,7 +424,7 @@ class Engine(Maintenance):
         synchronous: str = "FULL",
         worker: str | None = None,
     ) -> None:
-        if isinstance(place, Path | Database):
+        if isinstance(place, str | Path | Database):
             place = open_store(place, synchronous=synchronous)
         super().__init__(place, clock, keyed_in_memory, snapshot_every, worker)
         whole = self._context
@@ -663,7 +586,7 @@ class Engine(Maintenance):
         *,
         drop_base: bool = False,
         allowed: str | None = None,
-        ready: LogsWithoutKey | None = None,
+        ready: LogsWithoutKey | LogsWithoutUnit | None = None,
     ) -> ForgottenReply:
         """Erase all data of a key, permanently once committed; ``ready`` is the state rebuilt in the background.
 

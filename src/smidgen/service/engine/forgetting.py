@@ -281,7 +281,7 @@ def _remaining_places(places: Any, gone: NDArray[np.bool_] | None) -> Any:
 _QUIET = ORDINARY | {ERASED, "archived", "revived", "renamed", "retained"}
 #: Number of learners of a shard that stay in memory, and number of events between two snapshots of the state that its
 #: keys share.
-_HELD, _ASIDE = 4_096, 2_048
+_HELD, _PUBLISH_AFTER = 4_096, 2_048
 #: Number of states of what keys share that are kept.
 _KEPT = 3
 
@@ -314,7 +314,7 @@ class LogWithoutKey:
         self._begun: set[str] = set()
         self._gone: set[str] = set()  # names that leave what was brought
         self._stale = False
-        self._aside = 0
+        self._published = 0
         self._moved: set[str] = set()
         self.rewrites: dict[int, bytes] = {}
         self.keys: set[str] = set()
@@ -391,8 +391,8 @@ class LogWithoutKey:
             self._stale = True
         elif event.key is not None and event.made is not None:
             self._moved.add(event.key)
-        if event.seq - self._aside >= _ASIDE:
-            self._aside = event.seq
+        if event.seq - self._published >= _PUBLISH_AFTER:
+            self._published = event.seq
             self.position = event.seq
             if (group := self.shared_state()) is not None:
                 self.publish(self._shard, None, event.seq, group.to_bytes())
@@ -636,7 +636,7 @@ class LogsWithoutKey:
     key
         Who is forgotten.
     progress
-        Told how far it is.
+        Receives the progress.
 
     Attributes
     ----------

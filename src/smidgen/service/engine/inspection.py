@@ -15,7 +15,7 @@ from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.registry import load_models
 from smidgen.service.errors import Busy, StorageFailed, Unknown
-from smidgen.service.storage.address import Place, open_store
+from smidgen.service.storage.address import Place, open_store, parse_address
 from smidgen.service.storage.data_dir import in_use
 from smidgen.service.storage.postgres_address import Address
 from smidgen.service.storage.protocol import Store
@@ -39,9 +39,9 @@ class Inspection:
         Where SQLite's database is, if it is not in the folder itself.
     """
 
-    def __init__(self, where: Place, *, access: str = "mode=ro", database: Path | None = None) -> None:
-        self.where = where
-        self.reading = _reading(where, access, database)
+    def __init__(self, where: Place | str, *, access: str = "mode=ro", database: Path | None = None) -> None:
+        self.where = parse_address(where)
+        self.reading = _reading(self.where, access, database)
         self.log = EventLog(self.reading)
 
     def __enter__(self) -> Self:

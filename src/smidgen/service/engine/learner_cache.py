@@ -44,7 +44,7 @@ from smidgen.service.storage.protocol import LearnerStore
 ORDINARY = frozenset(
     {"created", "decision", "taught", "shown", "held_out", "reported", "withdrawn", *ANSWERED, "recorded"}
 )
-#: A group that is further behind than this is read again, which is faster.
+#: A learner, or a group, that is further behind than this is read again, which is faster.
 FAR = 20_000
 _NOTHING = UndoneVersions()
 Changes = Iterable[tuple[Event, Event | None]]
@@ -274,8 +274,8 @@ class LearnerCache:
             self.undo.push(self._groups.pop, model.shard, None)
 
     def _catch_up(self, model: ServedModel, key: str | None, held: CachedLearner) -> CachedLearner | None:
-        """Apply other workers' events to a learner. None if it must be rebuilt because the shared state changed."""
-        if held.new:
+        """Apply other workers' events to a learner. None if it must be read again, because they are many, say."""
+        if held.new or (key is None and model.others - max(held.seq, held.looked) > FAR):
             self._drop(model.shard, key)
             return None
         try:

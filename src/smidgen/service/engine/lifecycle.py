@@ -24,6 +24,7 @@ from smidgen.learners import Learner
 from smidgen.learners.pipeline import unwrap, vectorizer_of
 from smidgen.service.engine.blueprint import (
     Blueprint,
+    amended_holdout,
     amended_settings,
     canonical,
     enforce_limit,
@@ -34,12 +35,14 @@ from smidgen.service.engine.blueprint import (
 from smidgen.service.engine.champions import CHAMPIONS_OWN, OWN, amend_where_possible, named_models
 from smidgen.service.engine.context import CommandHandler
 from smidgen.service.engine.forgetting import LogsWithoutKey, LogWithoutKey
+from smidgen.service.engine.forgetting_units import LogsWithoutUnit, LogWithoutUnit
 from smidgen.service.engine.live_settings import LiveSettings
 from smidgen.service.engine.log_sources import NdjsonSource
 from smidgen.service.engine.model import PLACE, HashedNames, ServedModel, SettingsEpoch, names_in
 from smidgen.service.engine.rebuild import MemoryBudget, rebuild_all
 from smidgen.service.engine.registry import resolved_settings
 from smidgen.service.engine.shared_state import SharedKeyState
+from smidgen.service.engine.spending import drop_saved
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import Conflict, Impossible, Retained, Unknown, json_text
 from smidgen.service.log import codec
@@ -48,6 +51,7 @@ from smidgen.service.loops.features import write_knobs
 from smidgen.service.schemas import AmendBody, ForgottenReply, Holdout, ModelBody, PromotedReply, Safe
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.protocol import StoreReader
+from smidgen.service.storage.records import WriteResult
 
 # Settings that change while a model lives: an event of the log; what was learnt stays, what is open stays open.
 
@@ -68,7 +72,8 @@ class AmendHandler(CommandHandler):
             raise Impossible("the body is empty", f"send one of {', '.join(AmendBody.__struct_fields__)}")
         _refuse_foreign_settings(model, given)
         if given.get("holdout") is not None:
-            given["holdout"] = _with_salt_of(model, given["holdout"])
+            held = amended_holdout(model.blueprint.terms.holdout, given["holdout"])
+            given["holdout"] = with_salt(held)  # so that the log says which
         common = {name: value for name, value in given.items() if name not in (*OWN, *CHAMPIONS_OWN)}
         for part in model.parts:
             self._amend(part, given)
@@ -90,14 +95,6 @@ class AmendHandler(CommandHandler):
             self._store.cancel_expiries(model.shard)
         self._open_decisions.clear()
         self._models.replace_settings(model, blueprint, tuple(_amend_epoch(era, given) for era in model.past))
-
-
-def _with_salt_of(model: ServedModel, given: Holdout) -> Holdout | None:
-    """Return a holdout with the salt that the model has, or a new one, so that the log says which."""
-    old = model.blueprint.terms.holdout
-    if old is None:
-        return with_salt(given)
-    return given if given.salt else msgspec.structs.replace(given, salt=old.salt)
 
 
 def _refuse_foreign_settings(model: ServedModel, given: dict[str, Any]) -> None:
@@ -404,18 +401,16 @@ class ForgetHandler(CommandHandler):
         *,
         drop_base: bool = False,
         allowed: str | None = None,
-        ready: LogsWithoutKey | None = None,
+        ready: LogsWithoutKey | LogsWithoutUnit | None = None,
     ) -> ForgottenReply:
-        """Erase all data of a key. An unknown key is an error.
+        """Erase all data of a key, or of a unit if the model is not keyed. An unknown one is an error.
 
         What a base state holds of the key goes only if ``drop_base`` says so. ``allowed`` is the only model whose name
         the caller may see; ``ready`` is the state that was folded in the background.
         """
         model = self._models.get(name, [key]).shard_for(key)
         if not model.keyed:
-            raise Impossible(
-                "the model is not keyed", 'data is forgotten by key: it needs a model created with "keyed": true'
-            )
+            return self._forget_unit(model, key, ready if isinstance(ready, LogsWithoutUnit) else None)
         followers = list(model.followers)  # they decide on the key's requests, and learn from its feedback
         all_ = {one.shard: one for one in related_models(self._store, self._models.by_shard, model)}
         self._models.acquire(*all_.values(), *source_models(self._store, self._models.by_shard, all_))
@@ -426,18 +421,64 @@ class ForgetHandler(CommandHandler):
             self._drop_from_checkpoint(
                 one, key, drop_base, "a copy" if allowed not in (None, one.name) else repr(one.name)
             )
-        left = ready if ready is not None and ready.is_fresh() else LogsWithoutKey(self._models.by_shard, key)
+        known = isinstance(ready, LogsWithoutKey) and ready.is_fresh()
+        left = ready if isinstance(ready, LogsWithoutKey) and known else LogsWithoutKey(self._models.by_shard, key)
         found = left.follow(self._store, family)
         erased = {one.name: self._erase(one, key, found[one.shard]) for one in family}
         count = sum(erased.pop(one.name, 0) for one in (model, *followers))
         copies = erased if allowed is None else {}
         return ForgottenReply(forgotten=count, model_version=model.version, copies=copies, shard=model.shard_in_reply)
 
+    def _forget_unit(self, model: ServedModel, unit: str, ready: LogsWithoutUnit | None) -> ForgottenReply:
+        """Erase all data of a unit of a model without keys, its shadow and challenger included."""
+        if model.leader is not None:
+            raise Conflict(
+                f'the model "{model.name}" decides on the requests of "{model.leader.name}"',
+                f'delete the unit there: the data of "{model.name}" goes with it',
+            )
+        family = units_of(model)
+        self._models.acquire(*family)
+        left = ready if ready is not None and ready.is_fresh() else LogsWithoutUnit(self._models.by_shard, unit)
+        found = left.follow(self._store, family)
+        if not left.any:
+            raise Impossible(
+                "the model is not keyed, and no decision has a unit",
+                'send "unit" with the requests, or create the model with "keyed": true',
+            )
+        if not left.decisions:
+            raise Unknown(f"there is no unit {json_text(unit)}", "nothing to forget: no decision was for this unit")
+        count = sum(self._erase_unit(one, found[one.shard]) for one in family)
+        return ForgottenReply(forgotten=count, model_version=model.version, copies={})
+
+    def _erase_unit(self, model: ServedModel, left: LogWithoutUnit) -> int:
+        if not left.own:
+            return 0
+        events = (self._store.event(model.shard, seq) for seq in left.own)
+        names = model.hashed is not None and any(names_in(event) for event in events if event is not None)
+        self._store.unstage(model.shard)
+        drop_saved(self._store, model.shard)
+        count, verdict = self._store.forget(model.shard, None, self._clock(), None, left.rewrites, left.own)
+        self._open_decisions.clear()
+        model.scaled.pop(None, None)
+        model.lengths = None
+        self._log.evict(model)
+        self._learners.evict(model, None)
+        model.saved = -SOON
+        self._rebuild_hashed(model, verdict, names=names)
+        model.rewritten += 1
+        return count
+
+    def _rebuild_hashed(self, model: ServedModel, verdict: WriteResult, *, names: bool) -> None:
+        if names and model.hashed is not None and model.blueprint.dim is not None and verdict.seq is not None:
+            model.hashed = HashedNames.rebuild(self._store, model.shard, model.blueprint.dim)
+            self._store.publish(model.shard, PLACE, verdict.seq, model.hashed.to_bytes())
+
     def _erase(self, model: ServedModel, key: str, left: LogWithoutKey) -> int:
         known, group = self._learners.shared_state(model), left.shared_state()
         places = known.table.extent if known is not None and known.table is not None else None
         names = model.hashed is not None and any(map(names_in, self._store.events_of_key(model.shard, key)))
         self._store.unstage(model.shard)  # a base that is being made may hold the key
+        drop_saved(self._store, model.shard)
         count, verdict = self._store.forget(model.shard, key, self._clock(), places, left.rewrites)
         self._open_decisions.clear()
         model.scaled.pop(key, None)
@@ -449,9 +490,7 @@ class ForgetHandler(CommandHandler):
             self._learners.evict_shared(model, group)
             self._undo.push(self._learners.evict_shared, model)
             model.saved = -SOON
-        if names and model.hashed is not None and model.blueprint.dim is not None and verdict.seq is not None:
-            model.hashed = HashedNames.rebuild(self._store, model.shard, model.blueprint.dim)
-            self._store.publish(model.shard, PLACE, verdict.seq, model.hashed.to_bytes())
+        self._rebuild_hashed(model, verdict, names=names)
         model.rewritten += 1
         return count
 
@@ -475,6 +514,11 @@ class ForgetHandler(CommandHandler):
                 "add ?base=drop to also drop the state of this key in the checkpoint",
             )
         self._store.drop_checkpoint_state(model.shard, key, self._clock())
+
+
+def units_of(model: ServedModel) -> list[ServedModel]:
+    """The models that have something of the units of a model without keys: itself, its shadow and challenger."""
+    return [model, *model.followers]
 
 
 def related_models(reading: StoreReader, shards: Mapping[int, ServedModel], model: ServedModel) -> list[ServedModel]:
@@ -504,18 +548,24 @@ def refold_without(
     model: ServedModel,
     key: str,
     progress: Progress | None = None,
-) -> LogsWithoutKey:
+) -> LogsWithoutKey | LogsWithoutUnit:
     """Fold a model, and all models that have something of the key from it, without the key, over committed events.
+
+    Of a model without keys, ``key`` is a unit.
 
     Parameters
     ----------
     reading, shards
         What is committed, and all models by shard.
     model, key
-        Who is to be forgotten where.
+        The model, and the key to forget in it.
     progress
-        Told how far it is.
+        Receives the progress.
     """
+    if not model.keyed:
+        units = LogsWithoutUnit(shards, key, progress)
+        units.follow(reading, units_of(model))
+        return units
     left = LogsWithoutKey(shards, key, progress)
     left.follow(reading, [one for one in related_models(reading, shards, model) if has_key(reading, one, key)])
     return left

@@ -273,16 +273,23 @@ def greedy_answer(loop: Loop, decision: Decision, ids: Sequence[Any]) -> Any:
         return None
 
 
+def recorded_source(shared: Mapping[str, Any]) -> bytes | None:
+    """Return the request that the event of a decision holds, as `Encoded.source` has it; None if it holds none."""
+    content = shared.get("asked")
+    try:
+        return _unpacked(content) if isinstance(content, bytes) else None
+    except zlib.error:
+        return None
+
+
 def asked_as_sent(decision: Decision, shared: Mapping[str, Any] | None, single: str) -> dict[str, Any] | None:
     """Return the request as it was sent, if the event holds it; ``single`` is the name of a single record."""
-    content, source = (shared or {}).get("asked"), None
-    if isinstance(decision.context, Encoded) and decision.context.source is not None:
+    source = recorded_source(shared or {})
+    if source is None and isinstance(decision.context, Encoded):
         source = decision.context.source
     try:
-        if isinstance(content, bytes):
-            source = _unpacked(content)
         found = None if source is None else msgspec.msgpack.decode(source, ext_hook=_vector)
-    except (*UNREADABLE, zlib.error):
+    except UNREADABLE:
         return None
     if isinstance(found, dict):
         return _of_single(single, found)

@@ -20,6 +20,7 @@ from smidgen.service.engine.replay import (
     replay,
 )
 from smidgen.service.engine.shared_state import KIND, ExactMean, SharedKeyState, fold
+from smidgen.service.engine.spending import KIND as SPENDING
 from smidgen.service.errors import StorageFailed
 from smidgen.service.log import codec
 from smidgen.service.log.checkpoint import Checkpoint
@@ -96,6 +97,8 @@ def latest_usable_snapshot(
     """
     checkpoint = reading.checkpoint(model.shard)
     first, last = checkpoint.seq if checkpoint is not None else 0, model.seq if upto is None else upto
+    if key is None:  # it learns from every unit, also from one that was forgotten since
+        first = max(first, reading.last_forgetting(model.shard))
     for state in reading.states(model.shard, key):
         fits = state.own and first <= state.seq <= last and not state.is_outdated
         if fits and not undone.is_stale(reading.version_at(model.shard, state.seq)):
@@ -119,7 +122,7 @@ def current_states(reading: LogReader, shard: int) -> Iterator[State]:
 def state_problem(state: State) -> str | None:
     """Why a published state cannot be used, or None."""
     try:
-        if decode_learner(state.content, state.place)[0].kind not in (KIND, NAMES):  # those are no learners
+        if decode_learner(state.content, state.place)[0].kind not in (KIND, NAMES, SPENDING):  # those are no learners
             Learner.from_bytes(state.content, state.place)
     except _UNREADABLE as error:
         return str(error)

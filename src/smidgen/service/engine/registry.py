@@ -22,8 +22,8 @@ from smidgen.learners.recommended import USUAL, find
 from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.blueprint import Blueprint, Shared, canonical, learners_for, settings_diff, with_salt
 from smidgen.service.engine.champions import (
-    blueprint_beside,
     champion_of,
+    follower_blueprint,
     normalize,
     refuse_second,
     with_champion_defaults,
@@ -174,7 +174,7 @@ class Models:
                 )
             return False
         leader = champion_of(body)
-        blueprint = Blueprint(body) if leader is None else blueprint_beside(name, body, self.by_name[leader])
+        blueprint = Blueprint(body) if leader is None else follower_blueprint(name, body, self.by_name[leader])
         self.add(name, blueprint, now)
         return True
 
@@ -625,7 +625,7 @@ class ShardAccess:
         return any(news)
 
     def _sync(self, model: ServedModel) -> bool:
-        """Heed what others wrote since; whether there was any."""
+        """Apply the events that other workers wrote since; return whether there were any."""
         if (seq := model.seq) == model.caught:
             return False
         model.others, model.lengths = seq, None

@@ -446,12 +446,14 @@ def replay(
             start_learner(learner, start.start)
             start = None
         seq = event.seq
+        if event.type == ERASED:
+            continue
         counts = event.made not in undone if event.made is not None else event.type == "amended"
         if event.made is not None and not counts and kept.has(event.type, event.made) and takes_records(learner):
             learner = _apply_all_feedback(learner, together, key)
             together, size = [], 0
             keep_names(learner, read_event(learner, event, decision_event))
-        if not counts or event.type == ERASED:
+        if not counts:
             continue
         if decision_event is not None and event.type in ANSWERED and start is None:
             together.append((event, decision_event))

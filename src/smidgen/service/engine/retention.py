@@ -125,9 +125,9 @@ def checkpoint_states(
     model
         The model.
     plan
-        The base.
+        The retention checkpoint that is planned.
     progress
-        Told how far it is.
+        Receives the progress.
     """
     undone, seq = read_undone(reading, model.shard), plan.base.seq
     for count, key in enumerate(plan.keys):

@@ -200,7 +200,7 @@ def refold(
     take_back
         The type of the event, and the version that it names.
     progress
-        Told how far it is.
+        Receives the progress.
     """
     if model.keyed:
         return None

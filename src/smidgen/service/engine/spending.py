@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from smidgen.checks import suggest
 from smidgen.decision import Decision
@@ -29,7 +30,7 @@ from smidgen.service.errors import Impossible, json_text
 from smidgen.service.log import codec
 from smidgen.service.log.events import DECIDED, Event
 from smidgen.service.schemas import BudgetFigures, Limits, PerDay
-from smidgen.service.storage.protocol import StoreReader
+from smidgen.service.storage.protocol import Store, StoreReader
 from smidgen.structures import Choice
 
 #: A day in seconds, and the parts of it in which decisions are counted.
@@ -42,6 +43,10 @@ REMEMBERED = 10_000
 LATEST = 500
 #: The form of saved spending.
 FORM = 1
+#: The kind of its states, and the key that they are stored under: longer than any that an app can send.
+KIND, PLACE = "Spending", "spending".ljust(257)
+#: Number of events after which the writer saves it again: a start folds the later ones.
+SAVED_EVERY = 2_048
 #: What closes a decision, or reports on it, and implies that it was shown.
 _REPORTS = ("feedback", "recorded", "reported", "settled", "expired")
 
@@ -57,6 +62,7 @@ class Spending:
 
     def __init__(self, dim: int) -> None:
         self.seq = 0
+        self.saved = 0  # the last event that the state in the store holds
         self.rewritten, self.forgotten = 0, 0  # of the model, and the last event that erased others, when it was read
         self.dim = dim
         self.limits: Limits = {}
@@ -171,7 +177,7 @@ class Spending:
         """Cache a decision as its event has it; ``spent`` is what another one cost that was shown instead."""
         _remember(self._latest, id, (decision, spent), LATEST)
 
-    # As bytes, for a checkpoint of retention
+    # As bytes, for a checkpoint of retention and for a state in the store
 
     def to_bytes(self) -> bytes:
         """All that is remembered."""
@@ -187,11 +193,41 @@ class Spending:
         }
         return msgspec.msgpack.encode([FORM, self.dim, fields])
 
+    def save(self, store: Store, shard: int) -> None:
+        """Keep the state in the store if the last one is old, so that a start need not fold the whole log."""
+        if self.seq - self.saved < SAVED_EVERY:
+            return
+        store.publish(shard, PLACE, self.seq, self._state())
+        self.saved = self.seq
+
+    def _state(self) -> bytes:
+        header = saving.Header(kind=KIND, settings_version=1, state_version=1, params={}, decided=0, taught=0, notes={})
+        return saving.encode_learner(header, {"content": np.frombuffer(self.to_bytes(), np.uint8)})
+
+    def _load(self, reading: StoreReader, shard: int, first: int, last: int | None) -> bool:
+        """Begin with the state in the store, if it is not from before what was erased or rewritten."""
+        for state in reading.states(shard, PLACE):
+            upto = state.seq if last is None else last
+            if not state.own or state.is_outdated or not max(first, reading.last_forgetting(shard)) < state.seq <= upto:
+                continue
+            try:
+                header, arrays = saving.decode_learner(state.content, state.place)
+                content = arrays["content"].tobytes()
+                if header.kind == KIND and msgspec.msgpack.decode(content)[:2] == [FORM, self.dim]:
+                    self._restore(content)
+                    self.seq = self.saved = state.seq
+                    return True
+            except (SmidgenError, *UNREADABLE, KeyError, TypeError):
+                continue
+        return False
+
     @classmethod
     def read(cls, reading: StoreReader, shard: int, dim: int, last: int | None = None) -> Spending:
-        """Fold a log from its beginning, or from its checkpoint."""
+        """Fold a log from its beginning, its checkpoint, or the state in the store."""
         spending, checkpoint = cls(dim), reading.checkpoint(shard)
-        if checkpoint is not None:
+        if spending._load(reading, shard, checkpoint.seq if checkpoint is not None else 0, last):
+            pass
+        elif checkpoint is not None:
             settings = codec.read_fields(checkpoint.body, checkpoint.seq)
             if isinstance(content := settings.get("budget"), bytes):
                 spending._restore(content)
@@ -211,6 +247,12 @@ class Spending:
         self._parts = OrderedDict((part, count) for part, count in fields["parts"])
         self._ahead = OrderedDict((id, costs) for id, costs in fields["ahead"])
         self._reported = OrderedDict.fromkeys(fields["reported"])
+
+
+def drop_saved(store: Store, shard: int) -> None:
+    """Take what was spent out of the store: it may tell of somebody who is forgotten, and is folded again."""
+    if any(True for _ in store.states(shard, PLACE)):
+        store.publish(shard, PLACE, 0, Spending(0)._state())
 
 
 def attach_prices(learner: Learner, pacer: Pacer | None) -> None:

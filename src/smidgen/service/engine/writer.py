@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from smidgen.service.engine.engine import SWEPT, Engine
+from smidgen.service.engine.leases import HANDOVER_S
 from smidgen.service.errors import Busy, NeedsDatabase, Outdated, StorageFailed, Taken
 
 # What the writer is asked to do, and who waits for it.
@@ -207,6 +208,13 @@ class Writer:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._take_over, shards)
 
+    def finish_batch(self) -> None:
+        """Wait until the batch that is open now has ended, at most `HANDOVER_S`; not for the writer's threads."""
+        ended = threading.Event()
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._mark_end, ended)
+            ended.wait(HANDOVER_S)
+
     @property
     def waiting(self) -> int:
         """Number of queued jobs, without those that are run or committed now."""
@@ -241,6 +249,13 @@ class Writer:
         if not self._closing:
             self._queued.append(Job([lambda: self.engine.take_over(shards)], False, no_callback))
             self._schedule()
+
+    def _mark_end(self, ended: threading.Event) -> None:
+        """Let the next batch begin by saying that the one before has ended."""
+        if not self._busy:
+            ended.set()
+            return
+        self._queued.appendleft(Job([ended.set], False, no_callback))
 
     def _enter(self, job: Job) -> None:
         self.open()

@@ -19,8 +19,10 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from smidgen.errors import SmidgenError
+from smidgen.learners.plugins import load_plugins
 from smidgen.service.engine import blueprint
-from smidgen.service.engine.engine import Engine, unique_worker_name
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.leases import unique_worker_name
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.writer import Writer
 from smidgen.service.errors import Busy, Unknown
@@ -50,11 +52,10 @@ from smidgen.service.http.tracing import TRACEPARENT, Tracing
 from smidgen.service.http.webhooks import Webhooks, check_webhook
 from smidgen.service.http.workers import publish_status
 from smidgen.service.monitoring.health import Health
-from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ErrorDetail, ErrorReply, internal_error
 
-#: Guests of the house: brought in as those of others are.
-HOUSE = (
+#: Demos: imported as plugins of other distributions are.
+DEMOS = (
     "smidgen_demos.search",
     "smidgen_demos.drafts",
 )
@@ -69,7 +70,7 @@ async def openapi(request: Request) -> Response:
 
 
 def routes() -> list[BaseRoute]:
-    """Everything that can be asked; guests come last."""
+    """All routes; those of plugins come last."""
     return [
         *map(_route, all_endpoints()),
         *(
@@ -185,7 +186,7 @@ class Application(Starlette):
 
 def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> Starlette:
     """The service as an ASGI application. Models are read in a thread, apart from the event loop."""
-    load_plugins((*HOUSE, *options.modules))
+    load_plugins((*DEMOS, *options.modules))
     blueprint.set_limit(options.max_learner)
     holding = InFlightBytes(max(LIMIT, 4 * options.max_body))
     gate = Gate(options.public_url, options.trusted_proxies)
@@ -236,7 +237,7 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
             await router.start()
             app.state.direct = router
         if engine.leases is not None:
-            engine.leases.start(writer.take_over)
+            engine.leases.start(writer.take_over, writer.finish_batch, router.look_soon if router else lambda: None)
         keeping = asyncio.create_task(retention_loop(here), name="smidgen retention")
         telling = asyncio.create_task(publish_status(here), name="smidgen board")
         noting = asyncio.create_task(record_uses_loop(here), name="smidgen tokens")
@@ -248,6 +249,8 @@ def create_app(options: Options, *, clock: Callable[[], float] = time.time) -> S
             yield
         finally:
             stopping.set()
+            if engine.leases is not None:
+                await asyncio.to_thread(engine.leases.hand_over, writer.finish_batch)
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)

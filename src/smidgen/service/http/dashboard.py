@@ -35,11 +35,11 @@ from smidgen.service.monitoring.curves import (
     learnt_points,
     made_points,
     settings_marks,
+    spend_points,
     timed,
     version_since,
 )
 from smidgen.service.monitoring.health import SEVERITIES
-from smidgen.service.monitoring.spend_curve import spend_points
 from smidgen.service.monitoring.stories import feedback_form, recent, story_sentences
 from smidgen.service.monitoring.summaries import ModelSummary, sort_summaries
 from smidgen.service.monitoring.weights import in_words, keys, known_names, largest_weights
@@ -47,7 +47,7 @@ from smidgen.service.schemas import Finding
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.records import pool_counts
 
-# The files behind the pages: each from this machine, from our package or a guest's.
+# The files behind the pages: each from this machine, from our package or a plugin's.
 
 PAGES_DIR = Path(__file__).parents[1] / "pages"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -157,7 +157,7 @@ async def loops(request: Request) -> Response:
 
 
 async def plugins(request: Request) -> Response:
-    """GET /ui/guests.json: the pages of guests that are there now."""
+    """GET /ui/guests.json: the pages of plugins that are open now."""
     await service(request).refresh()
     return uncached(links(request.scope))
 

@@ -33,17 +33,19 @@ class EndpointSpec:
     name
         Its operationId: one word or a few, in camel case.
     body
-        The struct that the body is read into, or a function that gives it (the loops' structs change with guests).
+        The struct that the body is read into, or a function that gives it (the loops' structs change with plugins).
     reply
         The struct that is answered, or a function that gives a schema; None if it is no JSON.
     status
         The statuses of success.
     query
-        Names of the query, each with its schema.
+        Names of the query, each with its schema, whose description says what it does.
     media
         What the answer is, where it is no JSON.
     takes
         What the body is, where it is no JSON: its media types.
+    example
+        A body that works, for the OpenAPI document and the page of the API.
     busy
         Whether it is among the most frequent.
     errors
@@ -60,6 +62,7 @@ class EndpointSpec:
     query: tuple[tuple[str, dict[str, Any]], ...] = ()
     media: str = "application/json"
     takes: tuple[str, ...] = ()
+    example: Any = None
     busy: bool = False
     errors: Callable[[Endpoint], Endpoint] | None = None
 
@@ -86,14 +89,17 @@ def endpoint(method: str, path: str, name: str, **more: Any) -> Callable[[Endpoi
 
 
 #: Queries that several calls have.
-KEY = ("key", {"type": "string"})
-BY = ("by", {"type": "string"})
-HELD = ("holdout", {"type": "boolean"})
-CONTEXT = ("context", {"type": "string"})
-EXPAND = ("expand", {"type": "string"})
-LIMIT = ("limit", {"type": "integer", "minimum": 0})
-AFTER = ("after", {"type": "integer", "minimum": 0})
-SHARD = ("shard", {"type": "integer", "minimum": 0})
+KEY = ("key", {"type": "string", "description": "Keyed models: the key whose learner is meant."})
+BY = ("by", {"type": "string", "description": "The path of a field of the records, e.g. context.device."})
+HELD = ("holdout", {"type": "boolean", "description": "true: count the decisions of the holdout too."})
+CONTEXT = (
+    "context",
+    {"type": "string", "description": "Tune models: a record as JSON; `best` is that of this context."},
+)
+EXPAND = ("expand", {"type": "string", "description": "Vector fields to show by column, with commas between."})
+LIMIT = ("limit", {"type": "integer", "minimum": 0, "description": "The most weights to return."})
+AFTER = ("after", {"type": "integer", "minimum": 0, "description": "Return the events after this number (`seq`)."})
+SHARD = ("shard", {"type": "integer", "minimum": 0, "description": "Models with several shards: the shard, from 0."})
 
 
 #: Endpoints have at most this many segments.
@@ -123,8 +129,13 @@ def nearest_path(method: str, path: str) -> str | None:
     if len(parts) > LONGEST_PATH:
         return None
     templates = [each.path.split("/") for each in all_endpoints() if each.method == method]
-    filled = ["/".join(map(_filled, each, parts)) for each in templates if len(each) == len(parts)]
-    return nearest(path, (each for each in filled if each != path))
+    filled = [[*map(_filled, each, parts)] for each in templates if len(each) == len(parts)]
+    return nearest(path, ("/".join(each) for each in filled if each != parts and all(map(_is_near, parts, each))))
+
+
+def _is_near(given: str, known: str) -> bool:
+    """Check whether two segments of paths are spelled alike; of ``shop:cpy`` and ``shop:copy`` the verbs."""
+    return given == known or nearest(given.rpartition(":")[2], [known.rpartition(":")[2]]) is not None
 
 
 def _filled(template: str, part: str) -> str:

@@ -111,6 +111,23 @@ class FastPath:
         held.held += size
         return True
 
+    def admits(self, target: bytes, headers: list[tuple[bytes, bytes]], peer: str | None) -> bool:
+        """Judge a request by its head and its token, as `handle` does, before it is sent to another machine."""
+        verdict = self._gate.judge("POST", headers, peer)
+        if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):
+            return False
+        token = dict(headers).get(b"authorization")
+        header = None if token is None else token.decode("latin-1")
+        name = None
+        if not target.startswith(_DECISION):
+            name = target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1")
+        try:
+            rights = EVERYTHING if self._has_no_tokens() else self._here.tokens.rights(header)
+            Grant(self._here, _REACT if name is None else _DECIDE, rights, header, name)
+        except SmidgenError:
+            return False
+        return True
+
     def _has_no_tokens(self) -> bool:
         """Check whether there is no token; those who come in the same turn of the event loop come at one time."""
         if self._open is None:

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from smidgen.serialization import UNREADABLE
 from smidgen.service.errors import Busy, TooLarge, TooSlow
 from smidgen.service.http.errors import error_response
+from smidgen.service.http.peers import HELLO, LARGEST_REPLY, LARGEST_REQUEST, PROOF_S, Seal
 from smidgen.service.http.protocol import SAFE_HEADERS
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ BODY_S = 60.0
 LARGE = 64 << 10
 #: Most bytes of requests that a front holds.
 HELD = 128 << 20
+#: Most lines of other machines that have not proved themselves yet.
+UNPROVED = 64
 _LENGTH = Packing("<I")
 _log = logging.getLogger("smidgen.service")
 
@@ -78,21 +81,39 @@ _decode_reply = msgspec.msgpack.Decoder(ReplyFrame).decode
 
 
 class Line(asyncio.Protocol, ABC):
-    """One end of a connection that carries frames. What is sent within one turn of the event loop is one write."""
+    """One end of a connection that carries frames. What is sent within one turn of the event loop is one write.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    seal
+        Proves to the other end, on another machine, that this one knows the secret; None within a machine.
+    largest
+        The largest frame that is accepted.
+    """
+
+    def __init__(self, seal: Seal | None = None, largest: int = 1 << 32) -> None:
         self.transport: Any = None
         self._loop = asyncio.get_running_loop()
         self._received = bytearray()
         self._to_send: list[bytes] = []
+        self._seal = seal
+        self._largest = largest
+        self._is_proved = False
 
     def connection_made(self, transport: Any) -> None:
-        """Keep the connection."""
+        """Keep the connection; on another machine's, begin to prove who this is."""
         self.transport = transport
+        if self._seal is None:
+            self._prove()
+        else:
+            transport.write(self._seal.hello)
+            self._loop.call_later(PROOF_S, self._expire)
 
     def send(self, frame: RequestFrame | ReplyFrame) -> None:
         """Send a frame at the end of this turn."""
         content = _encode(frame)
+        if self._seal is not None:
+            content = self._seal.close(content)
         if not self._to_send:
             self._loop.call_soon(self._flush)
         self._to_send += (_LENGTH.pack(len(content)), content)
@@ -102,15 +123,55 @@ class Line(asyncio.Protocol, ABC):
         received = self._received
         received += data
         begin, size = 0, len(received)
+        if self._seal is not None and not self._seal.is_agreed:
+            if size < HELLO:
+                return
+            begin = HELLO
+            if not self._seal.agree(bytes(received[:HELLO])):
+                self._refuse()
+                return
+            self.agreed()
         while size - begin >= 4:
-            end = begin + 4 + _LENGTH.unpack_from(received, begin)[0]
+            length = _LENGTH.unpack_from(received, begin)[0]
+            if length > self._largest:
+                self._refuse()
+                return
+            end = begin + 4 + length
             if end > size:
                 break
-            content = bytes(received[begin + 4 : end])
+            content: bytes | None = bytes(received[begin + 4 : end])
             begin = end
-            self.frame_received(content)
+            if self._seal is not None and content is not None:
+                content = self._seal.open(content)
+                if content is None:
+                    self._refuse()
+                    return
+                if not self._is_proved:
+                    self._prove()
+            if content is not None:
+                self.frame_received(content)
         if begin:
             del received[:begin]
+
+    def agreed(self) -> None:
+        """Called when the keys of a line between machines are known."""
+
+    def proved(self) -> None:
+        """Called when the other end may be trusted: at once within a machine, else after its first frame."""
+
+    def _prove(self) -> None:
+        self._is_proved = True
+        self.proved()
+
+    def _expire(self) -> None:
+        if not self._is_proved:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        """End a line whose other end does not know the secret, or sends what nobody may send."""
+        if not self.transport.is_closing():
+            _log.warning("a line of %s was closed: it sent a foreign frame", self.transport.get_extra_info("peername"))
+        self.transport.abort()
 
     @abstractmethod
     def frame_received(self, content: bytes) -> None:
@@ -145,10 +206,15 @@ class ForwardServer:
         self.app = app
         self.direct = direct
         self.lines: set[EngineLine] = set()
+        self.unproved: set[EngineLine] = set()
 
     def line(self) -> EngineLine:
         """Make the protocol of a new connection."""
         return EngineLine(self)
+
+    def peer_line(self, secret: bytes) -> EngineLine:
+        """Make the protocol of a new connection of another machine."""
+        return EngineLine(self, Seal(secret, is_front=False))
 
     def greet(self, status: int | None = None) -> None:
         """Tell the other ends of all lines that this process is there; with 503, that it is stopping."""
@@ -165,22 +231,31 @@ class ForwardServer:
 
 
 class EngineLine(Line):
-    """The engine's end of a line."""
+    """The engine's end of a line. Other machines may send nothing but hot calls."""
 
-    def __init__(self, server: ForwardServer) -> None:
-        super().__init__()
+    def __init__(self, server: ForwardServer, seal: Seal | None = None) -> None:
+        super().__init__(seal, LARGEST_REQUEST if seal is not None else 1 << 32)
         self._server = server
         self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event]] = {}
 
     def connection_made(self, transport: Any) -> None:
-        """Say that the engine is ready."""
+        """Keep the connection, unless too many have not proved themselves yet."""
+        if self._seal is not None:
+            self._server.unproved.add(self)
         super().connection_made(transport)
+        if len(self._server.unproved) > UNPROVED:
+            transport.abort()
+
+    def proved(self) -> None:
+        """Say that the engine is ready."""
+        self._server.unproved.discard(self)
         self._server.lines.add(self)
         self.send(ReplyFrame(0))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Signal running requests that their callers are gone."""
         self._server.lines.discard(self)
+        self._server.unproved.discard(self)
         for _, gone in self._running.values():
             gone.set()
 
@@ -198,6 +273,9 @@ class EngineLine(Line):
         if not frame.method:
             if (running := self._running.get(frame.id)) is not None:
                 running[1].set()
+            return
+        if self._seal is not None and not (frame.method == "POST" and self._server.direct.matches(frame.target)):
+            self._refuse()
             return
         self.answer(frame)
 
@@ -289,9 +367,13 @@ class Pending:
 class FrontLine(Line):
     """The front's end of a line."""
 
-    def __init__(self, client: ForwardClient) -> None:
-        super().__init__()
+    def __init__(self, client: ForwardClient, seal: Seal | None = None) -> None:
+        super().__init__(seal, LARGEST_REPLY if seal is not None else 1 << 32)
         self._client = client
+
+    def agreed(self) -> None:
+        """Prove with a frame that asks for nothing that this end knows the secret."""
+        self.send(RequestFrame(0, ""))
 
     def frame_received(self, content: bytes) -> None:
         """Deliver a part of a reply."""
@@ -407,14 +489,17 @@ class ForwardClient:
         self.start()
 
     async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             try:
-                await loop.create_unix_connection(lambda: FrontLine(self), self._path)
+                await self.open_line()
             except OSError:
                 await asyncio.sleep(RETRY_S)
             else:
                 return
+
+    async def open_line(self) -> None:
+        """Connect to the other process."""
+        await asyncio.get_running_loop().create_unix_connection(lambda: FrontLine(self), self._path)
 
     def _expire(self, id: int) -> None:
         """Refuse a request that could not be sent in time."""

@@ -12,7 +12,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 from smidgen.errors import SmidgenError
-from smidgen.service.engine.engine import LEASE_S, RENEW_S, Engine
+from smidgen.service.engine.engine import Engine
+from smidgen.service.engine.leases import LEASE_S, RENEW_S
 from smidgen.service.engine.model import ServedModel
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import Busy

@@ -72,6 +72,13 @@ STORE = Metric("smidgen_store_bytes", "gauge", "Size of the database in bytes.")
 WORKERS = Metric("smidgen_workers", "gauge", "Workers of this machine that run.")
 OWNED = Metric("smidgen_shards_owned", "gauge", "Shards that a worker owns.")
 LAG = Metric("smidgen_lag_events", "gauge", "Events of other workers that this one has still to apply.")
+#: Field of the figures of a budget, and its metric.
+BUDGET = (
+    ("limit", Metric("smidgen_model_cost_limit", "gauge", "Limit on the mean cost of a decision, by currency.")),
+    ("mean", Metric("smidgen_model_cost_mean", "gauge", "Mean cost of all decisions, by currency.")),
+    ("recent", Metric("smidgen_model_cost_recent", "gauge", "Mean cost of the last 200 decisions, by currency.")),
+    ("price", Metric("smidgen_model_price", "gauge", "Price that a budget puts on cost, by currency.")),
+)
 
 #: A metric, the labels of one series of it, and the value.
 Gauge = tuple[Metric, Mapping[str, Any], float]
@@ -119,7 +126,7 @@ def exposition(
     models: Iterable[tuple[str, Counts]],
     findings: Iterable[tuple[str, Finding]] = (),
     gauges: Iterable[Gauge] = (),
-    most: int = MODELS,
+    left_out: int = 0,
 ) -> str:
     """Write all metrics as text.
 
@@ -131,18 +138,10 @@ def exposition(
         Counts and health findings of the models, by name.
     gauges
         Other series.
-    most
-        How many models have series of their own: those with the most decisions. `smidgen_models_without_series` counts
-        the others.
+    left_out
+        How many models have no series of their own.
     """
     known = list(models)
-    if len(known) > most:
-        chosen = sorted(known, key=lambda each: -each[1].decisions)[:most]
-        kept = {name for name, _ in chosen}
-        left, known = len(known) - most, [each for each in known if each[0] in kept]
-        findings = [each for each in findings if each[0] in kept]
-    else:
-        left = 0
     page = _Page()
     page.add(_BUILD, {"version": __version__, "python": platform.python_version()}, 1)
     for metric, what, label in (
@@ -172,7 +171,7 @@ def exposition(
     numbers = Counter((name, finding.code, finding.severity) for name, finding in findings)
     for (name, code, severity), n in sorted(numbers.items()):
         page.add(_FINDINGS, {"model": name, "code": code, "severity": severity}, n)
-    page.add(_LEFT_OUT, {}, left)
+    page.add(_LEFT_OUT, {}, left_out)
     for metric, labels, value in gauges:
         page.add(metric, labels, value)
     return page.text()

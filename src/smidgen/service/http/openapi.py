@@ -37,6 +37,18 @@ _SCHEME = (
 _NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength": 100}
 
 
+#: What stands in paths, by its name.
+_IN_PATH: dict[str, tuple[str, dict[str, Any]]] = {
+    "name": ("The name of the model; in OFREP calls, of the flag.", _NAME),
+    "id": ("The id of the decision; of the token.", {"type": "string"}),
+    "key": ("The key (a user) to forget.", {"type": "string"}),
+    "event": ("The id of the event: the `eventId` of its rank call.", {"type": "string"}),
+    "version": ("A version of the preview, e.g. v1.1-preview.3.", {"type": "string"}),
+}
+
+#: The sizes of numbers.
+_SIZES = {"number": "double", "integer": "int64"}
+
 _TEXT, _BYTES = {"type": "string"}, {"type": "string", "format": "binary"}
 
 #: The version of the API, as in its paths. That of the program is for those who may read: GET /healthz.
@@ -64,6 +76,7 @@ def document() -> dict[str, Any]:
         if named:
             entry["parameters"] = named
         entry[call.method.lower()] = _operation(call)
+    _complete(paths)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -152,7 +165,11 @@ def _structs(kinds: list[Any]) -> list[Any]:
 
 
 def _complete(schema: Any) -> None:
-    """Give every array its ``items``: generators of clients know no tuples and refuse arrays of anything."""
+    """Give every array its ``items``, every number its size, and no default to what has several types.
+
+    Generators of clients know no tuples, refuse arrays of anything, take numbers of 32 bits where no size is given, and
+    write a default of several types as if it were code.
+    """
     if isinstance(schema, list):
         for each in schema:
             _complete(each)
@@ -165,6 +182,12 @@ def _complete(schema: Any) -> None:
             schema.setdefault("minItems", 1 + len(others))
             schema.setdefault("maxItems", 1 + len(others))
         schema.setdefault("items", {})
+    if schema.get("default") is not None and len(schema.get("anyOf", ())) > 1:
+        value = msgspec.json.encode(schema.pop("default")).decode()
+        schema["description"] = f"{schema.get('description', '')} The default is {value}.".lstrip()
+    for kind, size in _SIZES.items():
+        if schema.get("type") in (kind, [kind, "null"]):
+            schema["format"] = size
     for each in list(schema.values()):
         _complete(each)
 
@@ -178,9 +201,12 @@ def _operation(call: EndpointSpec) -> dict[str, Any]:
     if call.description:
         operation["description"] = call.description
     if call.query:
-        operation["parameters"] = [{"name": name, "in": "query", "schema": schema} for name, schema in call.query]
+        operation["parameters"] = [_in_query(name, schema) for name, schema in call.query]
     if call.body is not None:
-        operation["requestBody"] = {"required": True, "content": _json(_schema(call.body))}
+        content = _json(_schema(call.body))
+        if call.example is not None:
+            content["application/json"]["example"] = call.example
+        operation["requestBody"] = {"required": True, "content": content}
     elif call.takes:
         operation["requestBody"] = {"required": True, "content": {media: {"schema": _BYTES} for media in call.takes}}
     refusals = {str(status): {"$ref": f"#/components/responses/refusal{status}"} for status in _REFUSALS}
@@ -206,7 +232,13 @@ def _schema(kind: Any) -> dict[str, Any]:
 
 
 def _in_path(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": _NAME if name == "name" else {"type": "string"}}
+    text, schema = _IN_PATH.get(name, ("", {"type": "string"}))
+    return _described({"name": name, "in": "path", "required": True, "schema": schema}, text)
+
+
+def _in_query(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    plain = {field: each for field, each in schema.items() if field != "description"}
+    return _described({"name": name, "in": "query", "schema": plain}, schema.get("description", ""))
 
 
 def _refusals() -> dict[str, Any]:
@@ -257,7 +289,13 @@ def decisions() -> dict[str, Any]:
     return {
         "type": "object",
         "required": ["decisions"],
-        "properties": {"decisions": {"type": "array", "items": decision()}},
+        "properties": {
+            "decisions": {
+                "description": "The decisions, in the order of the request.",
+                "type": "array",
+                "items": decision(),
+            }
+        },
     }
 
 
@@ -267,5 +305,11 @@ def results() -> dict[str, Any]:
     return {
         "type": "object",
         "required": ["results"],
-        "properties": {"results": {"type": "array", "items": each}},
+        "properties": {
+            "results": {
+                "description": "The results, in the order of the request: a status, or an error.",
+                "type": "array",
+                "items": each,
+            }
+        },
     }

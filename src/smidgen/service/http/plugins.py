@@ -1,4 +1,4 @@
-"""Pages and calls of guests: what a module that is brought in may add to the service. The search demo is one."""
+"""Pages and calls of plugins: what an imported module may add to the service. The search demo is one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Plugin:
         return not (self.until_token and scope["app"].state.service.tokens.any())
 
 
-_guests: dict[str, Plugin] = {}
+_plugins: dict[str, Plugin] = {}
 
 
 def mount(
@@ -78,29 +78,31 @@ def mount(
     for route in routes:
         if route.path == "/" or any(route.path == own or route.path.startswith(f"{own}/") for own in OURS):
             raise InvalidArgument(f"the path {route.path} belongs to the service", "choose another path, e.g. /NAME/…")
-    guest = Plugin(name, tuple(_guarded(route, rule) for route in routes), title, path, until_token)
-    _guests[name] = guest
+    plugin = Plugin(name, tuple(_guarded(route, rule) for route in routes), title, path, until_token)
+    _plugins[name] = plugin
     for route in routes:
         note_registration(route.endpoint.__module__)
-    return guest
+    return plugin
 
 
 def unmount(name: str) -> None:
     """Remove a plugin's pages from services that are created from now on."""
-    if name not in _guests:
-        raise InvalidArgument(f'there is no plugin "{name}"', suggest(name, _guests, "no plugins are loaded"))
-    del _guests[name]
+    if name not in _plugins:
+        raise InvalidArgument(f'there is no plugin "{name}"', suggest(name, _plugins, "no plugins are loaded"))
+    del _plugins[name]
 
 
 def plugin_routes() -> list[BaseRoute]:
-    """The routes of all guests, to stand behind our own."""
-    return [_PluginRoute(guest, route) for guest in _guests.values() for route in guest.routes]
+    """The routes of all plugins, which come after the service's own."""
+    return [_PluginRoute(plugin, route) for plugin in _plugins.values() for route in plugin.routes]
 
 
 def links(scope: Scope) -> list[dict[str, str]]:
-    """The guests' pages that are there now, as our pages link to them."""
+    """The pages of plugins that are open now, as the dashboard links to them."""
     return [
-        {"title": guest.title, "path": guest.path} for guest in _guests.values() if guest.title and guest.is_open(scope)
+        {"title": plugin.title, "path": plugin.path}
+        for plugin in _plugins.values()
+        if plugin.title and plugin.is_open(scope)
     ]
 
 
@@ -117,16 +119,16 @@ def _guarded(route: Route, rule: Rule | None) -> Route:
 class _PluginRoute(BaseRoute):
     """A plugin's route: matched while the plugin is loaded."""
 
-    def __init__(self, guest: Plugin, route: Route) -> None:
-        self._guest, self.route = guest, route
+    def __init__(self, plugin: Plugin, route: Route) -> None:
+        self._plugin, self.route = plugin, route
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         found, child = self.route.matches(scope)
-        return (found, child) if found is Match.NONE or self._guest.is_open(scope) else (Match.NONE, {})
+        return (found, child) if found is Match.NONE or self._plugin.is_open(scope) else (Match.NONE, {})
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._guest.until_token:
+        if self._plugin.until_token:
             await scope["app"].state.service.refresh()
-            if not self._guest.is_open(scope):
+            if not self._plugin.is_open(scope):
                 raise HTTPException(404)
         await self.route.handle(scope, receive, send)

@@ -26,6 +26,7 @@ from smidgen.service.errors import BadRequest, StorageFailed, json_text
 from smidgen.service.http.auth import USED_S, Tokens
 from smidgen.service.http.jobs import ModelJobs
 from smidgen.service.http.metrics import MODELS, Metrics, Note
+from smidgen.service.http.peers import PeerAddress
 from smidgen.service.http.telemetry import RequestObserver
 from smidgen.service.monitoring.curves import Curves
 from smidgen.service.monitoring.health import Health
@@ -122,7 +123,7 @@ class Options:
     public_url, trusted_proxies
         See `Gate`.
     modules
-        What guests bring: imported before anything else.
+        Modules of plugins: imported before anything else.
     personalizer, apprentice
         The model that calls of the retired hosted product mean, and whether it only watches what the app would do.
     workers, worker
@@ -131,6 +132,8 @@ class Options:
         Where they say how they are.
     lines
         The folder of the sockets over which workers pass requests to each other; None: they do not.
+    peer
+        Where workers of other machines may pass requests to this one; None: they may not, nor does this one to them.
     access_log
         Whether every request is logged.
     metrics_models
@@ -158,6 +161,7 @@ class Options:
     worker: int = 0
     board: SharedStatus | None = None
     lines: Path | None = None
+    peer: PeerAddress | None = None
     access_log: bool = False
     metrics_models: int = MODELS
     otel: bool = False
@@ -170,7 +174,7 @@ class Options:
 JSON = "application/json"
 #: For how many seconds a commit proves that the next will succeed, and for how long one is waited for.
 BELIEVED_S, PATIENCE_S = 5.0, 0.4
-#: Seconds after a commit within which a query proves that a shared database is ready.
+#: Seconds after a commit within which a look at the store, without a write, proves that it is ready.
 WRITTEN_S = 60.0
 #: Seconds between two looks at which tokens were used.
 NOTE_S = 5.0
@@ -235,18 +239,15 @@ class Service:
     async def check_healthy(self) -> None:
         """Refuse unless a decision could be committed now: a commit within the last seconds is proof enough.
 
-        A writer that is busy is not asked to stop for this; then its last commit counts. On a database that others use
-        too, a query is proof enough for a minute after a commit: probes of an idle service write next to nothing.
+        A writer that is busy is not asked to stop for this; then its last commit counts. For a minute after a commit
+        the store is looked at without a write: probes of an idle service write next to nothing.
         """
         self.writer.open()
         idle = time.monotonic() - self.writer.last_commit_at
         if self.writer.healthy and idle < BELIEVED_S:
             return
         if self._probe is None or self._probe.done():
-            if self.engine.store.shared and self.writer.healthy and idle < WRITTEN_S:
-                self._probe = asyncio.ensure_future(asyncio.to_thread(self.engine.store.catalogue_number))
-            else:
-                self._probe = asyncio.ensure_future(self.writer.run(self.engine.store.probe))
+            self._probe = asyncio.ensure_future(self._prove(idle))
         await asyncio.wait([self._probe], timeout=PATIENCE_S)
         if self._probe.done():
             self._probe.result()
@@ -254,6 +255,11 @@ class Service:
             raise StorageFailed(
                 "the last commit failed, and none has succeeded since", "check the disk: free space, permissions"
             )
+
+    async def _prove(self, idle: float) -> None:
+        if self.writer.healthy and idle < WRITTEN_S and await asyncio.to_thread(self.engine.store.seems_writable):
+            return
+        await self.writer.run(self.engine.store.probe)
 
     def close(self) -> None:
         """Let go of the thread; what has begun is finished."""

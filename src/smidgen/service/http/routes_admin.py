@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import msgspec
 from starlette.requests import Request
@@ -10,10 +11,12 @@ from starlette.responses import Response
 
 from smidgen import __version__
 from smidgen.errors import SmidgenError
+from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.spending import budget_figures
 from smidgen.service.errors import Unknown
 from smidgen.service.http import auth
 from smidgen.service.http.endpoints import endpoint
-from smidgen.service.http.metrics import LAG, OWNED, STORE, WORKERS, Gauge, exposition
+from smidgen.service.http.metrics import BUDGET, LAG, OWNED, STORE, WORKERS, Gauge, exposition
 from smidgen.service.http.resources import Service, reply, service
 from smidgen.service.http.rights import READ, ModelAccess, Rule, grant_of, judge
 from smidgen.service.http.workers import all_statuses, replication_lag
@@ -63,16 +66,36 @@ async def show_metrics(request: Request) -> Response:
         models = grant.visible(here.models())
         found = here.health.figures(here.reading, models, here.engine.clock())
         workers, known = all_statuses(here), replication_lag(here, grant.only)
+        busiest = sorted(known, key=lambda each: -each[1].decisions)[: here.options.metrics_models]
+        kept = {name for name, _, _ in busiest}
         gauges: list[Gauge] = [(STORE, {}, here.reading.stored_bytes())] if grant.only is None else []
         if here.engine.store.shared:
             gauges.append((WORKERS, {}, len(workers)))
             gauges += [(OWNED, {"worker": each["worker"]}, each["owned"]) for each in workers]
             own = {"worker": here.options.worker}
-            gauges += [(LAG, {**own, "model": name}, lag) for name, _, lag in known[: here.options.metrics_models]]
-        counts = [(name, counts) for name, counts, _ in known]
-        return exposition(workers, counts, found, gauges, here.options.metrics_models)
+            gauges += [(LAG, {**own, "model": name}, lag) for name, _, lag in known if name in kept]
+        gauges += _budget_gauges(here, [each for each in models if each.name in kept])
+        return exposition(
+            workers,
+            [(name, counts) for name, counts, _ in known if name in kept],
+            [each for each in found if each[0] in kept],
+            gauges,
+            len(known) - len(kept),
+        )
 
     return Response(await asyncio.to_thread(text), media_type="text/plain; version=0.0.4")
+
+
+def _budget_gauges(here: Service, models: Iterable[ServedModel]) -> list[Gauge]:
+    """Cost and price of the models that have a budget; each metric in one place."""
+    found = [(each.name, budget_figures(here.reading, each) or {}) for each in models]
+    return [
+        (metric, {"model": name, "currency": currency}, value)
+        for field, metric in BUDGET
+        for name, budget in found
+        for currency, figures in budget.items()
+        if (value := getattr(figures, field)) is not None
+    ]
 
 
 def _may_read(request: Request) -> bool:
@@ -95,7 +118,15 @@ async def list_tokens(request: Request) -> Response:
     return reply(TokensReply(tokens=[_token_reply(each) for each in found]))
 
 
-@endpoint("POST", "/v1/tokens", "createToken", body=TokenBody, reply=CreatedTokenReply, status=(201,))
+@endpoint(
+    "POST",
+    "/v1/tokens",
+    "createToken",
+    body=TokenBody,
+    reply=CreatedTokenReply,
+    status=(201,),
+    example={"scopes": ["decide", "feedback"], "name": "shop", "expires": "90d"},
+)
 async def create_token(request: Request) -> Response:
     """Create a token; the reply shows its secret this once.
 

@@ -23,7 +23,23 @@ from smidgen.service.schemas import ErrorReply, FeedbackReply, SeveralReply, Sho
 # Decisions: asked for, one or many; and their stories.
 
 
-@endpoint("POST", MODEL + "/decisions", "decide", body=lambda: loops.decision, reply=decision, status=(201,), busy=True)
+#: A request of a choose model.
+_REQUEST = {
+    "candidates": [{"id": "red", "features": {"topic": "art"}}, {"id": "blue", "features": {"topic": "news"}}],
+    "context": {"device": "phone"},
+}
+
+
+@endpoint(
+    "POST",
+    MODEL + "/decisions",
+    "decide",
+    body=lambda: loops.decision,
+    reply=decision,
+    status=(201,),
+    busy=True,
+    example=_REQUEST,
+)
 async def decide(request: Request) -> Response:
     """Ask for a decision."""
     grant = grant_of(request)
@@ -40,6 +56,7 @@ async def decide(request: Request) -> Response:
     reply=decisions,
     status=(201,),
     busy=True,
+    example={"decisions": [_REQUEST, _REQUEST]},
 )
 async def decide_batch(request: Request) -> Response:
     """Ask for many decisions."""
@@ -80,6 +97,7 @@ async def tell_story(request: Request) -> Response:
     reply=FeedbackReply,
     status=(200, 202),
     busy=True,
+    example={"reward": 1},
 )
 async def give_feedback(request: Request) -> Response:
     """Tell what the user did."""
@@ -102,7 +120,15 @@ async def show(request: Request) -> Response:
     return reply(answer, 202 if answer.status == "late" else 200)
 
 
-@endpoint("POST", "/v1/feedback:batch", "giveMuchFeedback", body=lambda: loops.several, reply=results, busy=True)
+@endpoint(
+    "POST",
+    "/v1/feedback:batch",
+    "giveMuchFeedback",
+    body=lambda: loops.several,
+    reply=results,
+    busy=True,
+    example={"feedback": [{"decision": "DECISION", "reward": 1}]},
+)
 async def give_many(request: Request) -> Response:
     """Tell what many users did, in one commit."""
     grant = grant_of(request)
@@ -124,7 +150,14 @@ async def give_many(request: Request) -> Response:
 # Examples whose answers are known, to teach a model.
 
 
-@endpoint("POST", MODEL + "/examples", "teach", body=lambda: loops.examples, reply=TaughtReply)
+@endpoint(
+    "POST",
+    MODEL + "/examples",
+    "teach",
+    body=lambda: loops.examples,
+    reply=TaughtReply,
+    example={"examples": [{**_REQUEST, "answer": {"choice": "red", "reward": 1}}]},
+)
 async def teach(request: Request) -> Response:
     """Teach examples whose answers are known."""
     grant = grant_of(request)

@@ -90,7 +90,7 @@ async def _best(here: Service, model: ServedModel, context: dict[str, Any] | Non
 # Models: made, listed, shown, archived.
 
 
-@endpoint("PUT", MODEL, "createModel", body=ModelBody, reply=ModelReply, status=(200, 201))
+@endpoint("PUT", MODEL, "createModel", body=ModelBody, reply=ModelReply, status=(200, 201), example={"loop": "choose"})
 async def create_model(request: Request) -> Response:
     """Create a model."""
     grant = grant_of(request)
@@ -147,7 +147,7 @@ async def archive_model(request: Request) -> Response:
     return reply(await grant.run(lambda: here.engine.archive(name)))
 
 
-@endpoint("PATCH", MODEL, "amendModel", body=AmendBody, reply=ModelReply)
+@endpoint("PATCH", MODEL, "amendModel", body=AmendBody, reply=ModelReply, example={"window_s": 3600, "explore": 0.05})
 async def amend_model(request: Request) -> Response:
     """Add labels or texts, change the window, defaults and shares."""
     grant = grant_of(request)
@@ -167,7 +167,7 @@ async def revive_model(request: Request) -> Response:
     return reply(await grant.run(lambda: here.engine.revive(name)))
 
 
-@endpoint("POST", MODEL + ":rename", "renameModel", body=RenameBody, reply=ModelReply)
+@endpoint("POST", MODEL + ":rename", "renameModel", body=RenameBody, reply=ModelReply, example={"to": "news-2025"})
 async def rename_model(request: Request) -> Response:
     """Give an archived model another name, so that its own is free."""
     grant = grant_of(request)
@@ -184,7 +184,15 @@ READERS = {"application/octet-stream": from_learner, "application/x-ndjson": fro
 DSJSON = "application/x-dsjson"
 
 
-@endpoint("POST", MODEL + ":copy", "copyModel", body=CopyBody, reply=ModelReply, status=(201,))
+@endpoint(
+    "POST",
+    MODEL + ":copy",
+    "copyModel",
+    body=CopyBody,
+    reply=ModelReply,
+    status=(201,),
+    example={"to": "news-copy", "learnt": True},
+)
 async def copy_model(request: Request) -> Response:
     """Make a copy of a model under another name, with or without what it has learnt."""
     grant = grant_of(request)
@@ -222,6 +230,8 @@ async def _teach(grant: Grant, content: bytes) -> Response:
 
 # Exact forgetting of a key.
 
+#: Meaning of ?base=drop.
+_DROP = "drop: also drop what a retention checkpoint holds of the key; without it such a call is refused."
 #: How often, and every how many seconds, the files are handled once a key is erased.
 TRIES, PAUSE_S = 40, 0.05
 
@@ -231,10 +241,10 @@ TRIES, PAUSE_S = 40, 0.05
     MODEL + "/keys/{key:path}",
     "forget",
     reply=ForgottenReply,
-    query=(("base", {"type": "string", "enum": ["drop"]}),),
+    query=(("base", {"type": "string", "enum": ["drop"], "description": _DROP}),),
 )
 async def forget(request: Request) -> Response:
-    """Forget a key: its events are erased, and others are as if they had never been.
+    """Forget a key, or a unit if the model has no keys: its events are erased, and others are as if they never were.
 
     Answers when nothing of the key is left in the files; of a large database, parts of erased rows may stay in unused
     parts of its file until the service is quiet (``fragments``).
@@ -263,7 +273,14 @@ async def forget(request: Request) -> Response:
 # Retention: old events are folded into a base state and erased.
 
 
-@endpoint("POST", MODEL + ":retain", "retain", body=RetainBody, reply=RetainedReply)
+@endpoint(
+    "POST",
+    MODEL + ":retain",
+    "retain",
+    body=RetainBody,
+    reply=RetainedReply,
+    example={"older_than_s": 7_776_000},
+)
 async def retain_model(request: Request) -> Response:
     """Fold events of an age into the base state, and erase them."""
     grant = grant_of(request)
@@ -290,7 +307,7 @@ async def retract(request: Request) -> Response:
         return reply(await grant.run_for(lambda own: here.engine.retract(id, own, ready)))
 
 
-@endpoint("POST", MODEL + ":rollback", "rollBack", body=RollbackBody, reply=UndoneReply)
+@endpoint("POST", MODEL + ":rollback", "rollBack", body=RollbackBody, reply=UndoneReply, example={"version": 100})
 async def roll_back(request: Request) -> Response:
     """Go back to the weights of a version, or of a moment, by replay."""
     grant = grant_of(request)

@@ -23,6 +23,7 @@ import msgspec
 
 from smidgen.serialization import UNREADABLE
 from smidgen.service.engine.decide import SHARD_DIGITS, UNSHARDED, shard_mark
+from smidgen.service.errors import StorageFailed
 from smidgen.service.http.forwarding import (
     LARGE,
     EngineLine,
@@ -37,6 +38,7 @@ from smidgen.service.http.forwarding import (
     whole_reply,
 )
 from smidgen.service.http.middleware import InFlightBytes
+from smidgen.service.http.peers import PROOF_S, PeerAddress, Seal
 from smidgen.service.storage.records import LeaseRow
 
 if TYPE_CHECKING:
@@ -45,8 +47,10 @@ if TYPE_CHECKING:
 
 #: How often a worker says that it lives, and after how long without that the others do without it.
 BEAT_S, SILENT_S = 0.1, 0.25
-#: How often the owners of shards are read.
-LOOK_S = 0.5
+#: How often the owners of shards are read, if nobody says that they have changed.
+LOOK_S = 2.0
+#: Seconds between two tries to connect to another machine.
+PEER_RETRY_S = 0.5
 #: Seconds that the others have to finish what they have sent to a worker that stops.
 LEAVE_S = 2.0
 _FEEDBACK, _DECISIONS = b"/feedback", b"/decisions"
@@ -109,8 +113,9 @@ class OwnerClient(ForwardClient):
 
     def __init__(self, path: str, retry: Callable[[RequestFrame, Deliver], None]) -> None:
         super().__init__(path, lambda: None)
+        self.is_remote = False
         self._retry = retry
-        self._heard_at = 0.0
+        self._checked_at = 0.0
         self._leaving = False
 
     @property
@@ -120,11 +125,11 @@ class OwnerClient(ForwardClient):
 
     @property
     def _silent_s(self) -> float:
-        return asyncio.get_running_loop().time() - self._heard_at
+        return asyncio.get_running_loop().time() - self._checked_at
 
     def greeted(self, line: FrontLine, frame: ReplyFrame) -> None:
         """Note a sign of life, or that the worker stops: then the line is closed when all replies are there."""
-        self._heard_at = asyncio.get_running_loop().time()
+        self._checked_at = asyncio.get_running_loop().time()
         if frame.status is not None:
             self._leaving = True
             self._close_if_done()
@@ -166,6 +171,40 @@ class OwnerClient(ForwardClient):
             self._line.close()
 
 
+class PeerClient(OwnerClient):
+    """Sends requests to a worker of another machine.
+
+    Parameters
+    ----------
+    address
+        Where it listens.
+    secret
+        Known to all workers of the store.
+    retry
+        Carries out a request in this process.
+    """
+
+    def __init__(self, address: PeerAddress, secret: bytes, retry: Callable[[RequestFrame, Deliver], None]) -> None:
+        super().__init__(str(address), retry)
+        self.is_remote = True
+        self._address = address
+        self._secret = secret
+        self._has_tried = False
+
+    async def open_line(self) -> None:
+        """Connect to the other machine."""
+        if self._has_tried:
+            await asyncio.sleep(PEER_RETRY_S)
+        self._has_tried = True
+        host, port = self._address
+        await asyncio.wait_for(
+            asyncio.get_running_loop().create_connection(
+                lambda: FrontLine(self, Seal(self._secret, is_front=True)), host, port
+            ),
+            PROOF_S,
+        )
+
+
 class Router:
     """Takes hot calls off a connection: passes them to the owners of their shards, or gives them to the `FastPath`.
 
@@ -187,20 +226,38 @@ class Router:
         self._server = server
         self._folder = folder
         self._fast_path: FastPath = server.direct
-        self._name = here.engine.leases.name if here.engine.leases is not None else ""
+        self._leases = here.engine.leases
+        self._name = self._leases.name if self._leases is not None else ""
         self._owners: Mapping[int, str] = {}
         self._clients: dict[str, OwnerClient] = {}
         self._largest = min(LARGE, here.options.max_body)
         self._tasks: list[asyncio.Task[None]] = []
-        self._accepting: asyncio.Server | None = None
+        self._listening: list[asyncio.Server] = []
+        self._secret = b""
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
 
     async def start(self) -> None:
         """Take requests of other workers, and find out who they are."""
         path = str(self._folder / socket_name(self._name))
         try:
-            self._accepting = await asyncio.get_running_loop().create_unix_server(self._server.line, path)
+            self._listening.append(await asyncio.get_running_loop().create_unix_server(self._server.line, path))
         except OSError as error:  # a path that is too long, say
             _log.warning("other workers cannot pass requests to this one: %s: %s", path, error)
+        if (own := self._here.options.peer) is not None and self._leases is not None:
+            self._secret = await asyncio.to_thread(self._here.engine.store.secret, "peer")
+            port = own.port and own.port + self._here.options.worker
+            try:
+                listening = await asyncio.get_running_loop().create_server(
+                    lambda: self._server.peer_line(self._secret), own.host, port
+                )
+            except OSError as error:
+                raise StorageFailed(
+                    f"port {port} of {own.host} cannot be used for --peer: {error.strerror}",
+                    "stop the program that uses it, or choose another port; each worker needs one",
+                ) from error
+            self._listening.append(listening)
+            self._leases.addresses = str(PeerAddress(own.host, listening.sockets[0].getsockname()[1]))
         self._tasks = [asyncio.create_task(work) for work in (self._look(), self._beat())]
 
     async def stop(self) -> None:
@@ -208,8 +265,8 @@ class Router:
         for task in self._tasks[:1]:
             task.cancel()
         self._owners = {}
-        if self._accepting is not None:
-            self._accepting.close()
+        for listening in self._listening:
+            listening.close()
         self._server.greet(503)
         await self._server.drain(LEAVE_S)
         for task in self._tasks:
@@ -220,6 +277,10 @@ class Router:
         with suppress(OSError):
             (self._folder / socket_name(self._name)).unlink()
 
+    def look_soon(self) -> None:
+        """Read the owners of shards: they have changed. Any thread may call it."""
+        self._loop.call_soon_threadsafe(self._changed.set)
+
     @staticmethod
     def matches(target: bytes) -> bool:
         """Check whether a POST to this target is a hot call."""
@@ -229,7 +290,12 @@ class Router:
         """Take a POST; False if it is for the ordinary way, and then nothing has happened."""
         size, held = len(body), self._holding
         client = self._owner(target, body)
-        if client is None or size > self._largest or held.held + size > held.limit:
+        if (
+            client is None
+            or size > self._largest
+            or held.held + size > held.limit
+            or (client.is_remote and not self._fast_path.admits(target, headers, peer))
+        ):
             return self._fast_path.handle(target, headers, body, respond, peer)
         deliver = whole_reply(respond)
 
@@ -277,18 +343,34 @@ class Router:
                 _log.debug("the owners of shards could not be read: %s", error)
                 rows = list[LeaseRow]()
             owners = {shard_mark(row.shard): row.owner for row in rows}
-            living = {owner for owner in owners.values() if owner != self._name and self._is_near(owner)}
+            living = {
+                owner
+                for owner in owners.values()
+                if owner != self._name and (self._is_near(owner) or self._peer(owner))
+            }
             for owner in living - self._clients.keys():
-                self._clients[owner] = OwnerClient(str(self._folder / socket_name(owner)), self._retry)
+                self._clients[owner] = self._client(owner)
                 self._clients[owner].start()
             for owner in self._clients.keys() - living:
                 self._clients.pop(owner).close()
             self._owners = owners
-            await asyncio.sleep(LOOK_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), LOOK_S)
+            self._changed.clear()
 
     def _is_near(self, owner: str) -> bool:
         """Check whether an owner is a worker of this service on this machine."""
         return (self._folder / socket_name(owner)).exists()
+
+    def _peer(self, owner: str) -> str:
+        """The address of an owner on another machine; empty without ``--peer``, here or there."""
+        known = self._leases.workers if self._leases is not None and self._here.options.peer is not None else {}
+        return known.get(owner, "")
+
+    def _client(self, owner: str) -> OwnerClient:
+        if self._is_near(owner):
+            return OwnerClient(str(self._folder / socket_name(owner)), self._retry)
+        return PeerClient(PeerAddress.of(self._peer(owner)), self._secret, self._retry)
 
     async def _beat(self) -> None:
         """Again and again: give a sign of life, and look who gives none."""

@@ -180,9 +180,8 @@ class _Worker:
 class Supervisor:
     """Starts workers as forks of this process, which does nothing else and so can always fork.
 
-    The very first worker listens at once, so that somebody says that the service is alive while it starts. All others
-    listen when they can decide, and not before that one can: who was told that the service is ready meets nobody who is
-    not.
+    The first worker listens at once and answers ``/healthz`` while the service starts. All others listen when they can
+    decide, and not before the first one can: once ``/readyz`` has answered 200, every worker that listens is ready.
 
     Parameters
     ----------
@@ -370,6 +369,7 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
                 f"--host {host} is reachable from other machines and no token exists",
                 "create one first: smidgen token create --scope decide,feedback,admin",
             )
+        _check_peer(options)
         with _listening(host, port) as listener:
 
             def say() -> None:
@@ -377,7 +377,8 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
                     announce(_address(listener))
 
             if options.workers == 1:
-                _work(options, listener, say)
+                with _private_folder() if options.peer is not None else nullcontext() as folder:
+                    _work(replace(options, lines=folder), listener, say)
                 return 0
             board = SharedStatus(options.workers)
             if isinstance(options.data, Path):
@@ -391,6 +392,19 @@ def serve(options: Options, host: str, port: int, announce: Callable[[str], None
 
                 # who comes while they end is refused at once: nobody listens any more
                 return Supervisor(work, options.workers, say, listener.close, partial(_refuse_all, listener)).run() or 0
+
+
+def _check_peer(options: Options) -> None:
+    """Refuse to pass requests between machines without a database, or over a network without a token."""
+    if options.peer is None:
+        return
+    if isinstance(options.data, Path):
+        raise NotAllowed("--peer connects workers of several machines, and a data folder has one", "leave out --peer")
+    if not is_loopback(options.peer.host) and not _has_token(options.data):
+        raise NotAllowed(
+            f"--peer {options.peer} is reachable from other machines and no token exists",
+            "create one first: smidgen token create --scope decide,feedback,admin",
+        )
 
 
 def _serve_fronts(options: Options, listener: socket.socket, say: Callable[[], None]) -> int:

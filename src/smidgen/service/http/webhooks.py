@@ -18,10 +18,9 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-import httpx
 import msgspec
 
 from smidgen.errors import InvalidArgument, SmidgenError
@@ -31,6 +30,9 @@ from smidgen.service.log.events import stamp
 from smidgen.service.monitoring.compare import compare_arms
 from smidgen.service.monitoring.worth import worth_of
 from smidgen.service.schemas import Finding
+
+if TYPE_CHECKING:
+    import httpx
 
 #: Environment variable of the secret that signs, and its fewest characters.
 VARIABLE, SHORTEST = "SMIDGEN_WEBHOOK_SECRET", 16
@@ -159,6 +161,8 @@ class Webhooks:
 
     async def deliver(self, pauses: Sequence[float] = PAUSES) -> None:
         """Send what waits, in order; a message is dropped after its last try."""
+        import httpx  # a tenth of the time to start, and few services send webhooks
+
         async with httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False) as client:
             while True:
                 while not self._waiting:
@@ -169,6 +173,8 @@ class Webhooks:
                 self._here.metrics.count("webhook", result)
 
     async def _send(self, client: httpx.AsyncClient, message: Message, pauses: Sequence[float]) -> bool:
+        import httpx
+
         for pause in (*pauses, None):
             now = int(time.time())
             headers = {

@@ -28,6 +28,8 @@ from smidgen.service.schemas import DecisionBody, Variant
 
 PREFIX = "/ofrep/v1/evaluate/flags"
 _BOOLEANS = {"true": True, "false": False}
+#: An evaluation, for the API page.
+_CONTEXT = {"context": {"targetingKey": "user-42", "device": "phone"}}
 
 
 class Evaluation(Struct, kw_only=True):
@@ -107,7 +109,9 @@ def _protocol(answer: Endpoint) -> Endpoint:
     return answering
 
 
-@endpoint("POST", PREFIX + "/{name}", "evaluateFlag", body=Evaluation, reply=FlagReply, errors=_protocol)
+@endpoint(
+    "POST", PREFIX + "/{name}", "evaluateFlag", body=Evaluation, reply=FlagReply, errors=_protocol, example=_CONTEXT
+)
 async def evaluate(request: Request) -> Response:
     """OpenFeature (OFREP): evaluate a flag."""
     grant, name = grant_of(request), request.path_params["name"]
@@ -122,7 +126,16 @@ async def evaluate(request: Request) -> Response:
     return reply(_answer(here.engine.model(name), decided))
 
 
-@endpoint("POST", PREFIX, "evaluateFlags", body=Evaluation, reply=FlagsReply, status=(200, 304), errors=_protocol)
+@endpoint(
+    "POST",
+    PREFIX,
+    "evaluateFlags",
+    body=Evaluation,
+    reply=FlagsReply,
+    status=(200, 304),
+    errors=_protocol,
+    example=_CONTEXT,
+)
 async def evaluate_all(request: Request) -> Response:
     """OpenFeature (OFREP): evaluate all flags; the answer stays the same until a model learns."""
     grant = grant_of(request)

@@ -241,7 +241,7 @@ class MultiSlotReward(Struct, kw_only=True):
     reward: Annotated[list[SlotReward], Meta(min_length=1, max_length=MOST_SLOTS)]
 
 
-class Configuration(Struct, kw_only=True, rename="camel"):
+class ServiceConfiguration(Struct, kw_only=True, rename="camel"):
     """The service configuration; unknown fields are ignored.
 
     Attributes
@@ -306,13 +306,13 @@ def shape_error(status: int, content: bytes) -> tuple[int, bytes]:
     detail = msgspec.json.decode(content or b"{}").get("error") or {}
     status = 400 if status in (405, 409, 413, 415, 422) else status
     message = "; ".join(detail[part] for part in ("message", "hint") if detail.get(part))
-    told = {
+    error = {
         "error": {
             "code": _CODES.get(status, "InternalServerError" if status >= 500 else "BadRequest"),
             "message": message,
         }
     }
-    return status, msgspec.json.encode(told)
+    return status, msgspec.json.encode(error)
 
 
 ERROR_SHAPES["/personalizer/"] = shape_error
@@ -333,7 +333,20 @@ def _calls(
     return make
 
 
-@_calls("POST", "/rank", "personalizerRank", body=RankBody, reply=RankReply, status=(201,))
+#: Parts of requests, for the API page.
+_ACTIONS = [{"id": "red", "features": [{"topic": "art"}]}, {"id": "blue", "features": [{"topic": "news"}]}]
+_CONTEXT = [{"device": "phone"}]
+
+
+@_calls(
+    "POST",
+    "/rank",
+    "personalizerRank",
+    body=RankBody,
+    reply=RankReply,
+    status=(201,),
+    example={"actions": _ACTIONS, "contextFeatures": _CONTEXT, "eventId": "event-1"},
+)
 async def rank_actions(request: Request) -> Response:
     """Azure AI Personalizer: rank actions."""
     grant = await _model(request, create=True)
@@ -356,7 +369,7 @@ async def rank_actions(request: Request) -> Response:
     return reply(RankReply(ranking=ranked, event_id=event, reward_action_id=decided["choice"]), 201)
 
 
-@_calls("POST", "/events/{event}/reward", "personalizerReward", body=Reward, status=(204,))
+@_calls("POST", "/events/{event}/reward", "personalizerReward", body=Reward, status=(204,), example={"value": 1})
 async def reward(request: Request) -> Response:
     """Azure AI Personalizer: report the reward of an event; the first one counts."""
     grant = await _model(request)
@@ -406,6 +419,12 @@ async def status(request: Request) -> Response:
     body=MultiSlotRankBody,
     reply=MultiSlotRankReply,
     status=(201,),
+    example={
+        "actions": _ACTIONS,
+        "slots": [{"id": "hero", "baselineAction": "red"}, {"id": "side", "baselineAction": "blue"}],
+        "contextFeatures": _CONTEXT,
+        "eventId": "event-2",
+    },
 )
 async def rank_slots(request: Request) -> Response:
     """Azure AI Personalizer: choose actions for several slots."""
@@ -463,6 +482,7 @@ def _baselines(body: MultiSlotRankBody, *, needed: bool) -> list[str]:
     preview=True,
     body=MultiSlotReward,
     status=(204,),
+    example={"reward": [{"slotId": "hero", "value": 1}]},
 )
 async def reward_slots(request: Request) -> Response:
     """Azure AI Personalizer: report rewards of an event's slots; of a slot the first one counts."""
@@ -499,7 +519,7 @@ async def activate_slots(request: Request) -> Response:
     return Response(status_code=204)
 
 
-@_calls("GET", "/configurations/service", "personalizerGetConfiguration", reply=Configuration)
+@_calls("GET", "/configurations/service", "personalizerGetConfiguration", reply=ServiceConfiguration)
 async def get_configuration(request: Request) -> Response:
     """Azure AI Personalizer: the service configuration, from the settings of the model."""
     grant = await _model(request)
@@ -507,12 +527,24 @@ async def get_configuration(request: Request) -> Response:
     return reply(_configuration(grant.here, found))
 
 
-@_calls("PUT", "/configurations/service", "personalizerUpdateConfiguration", body=Configuration, reply=Configuration)
+@_calls(
+    "PUT",
+    "/configurations/service",
+    "personalizerUpdateConfiguration",
+    body=ServiceConfiguration,
+    reply=ServiceConfiguration,
+    example={
+        "rewardWaitTime": "PT10M",
+        "defaultReward": 0,
+        "rewardAggregation": "earliest",
+        "explorationPercentage": 0.05,
+    },
+)
 async def update_configuration(request: Request) -> Response:
     """Azure AI Personalizer: change the service configuration: an amendment of the model."""
     grant = await _model(request)
     here = grant.here
-    body = await grant.body(request, Configuration)
+    body = await grant.body(request, ServiceConfiguration)
     mode = "Apprentice" if here.options.apprentice else "Online"
     if body.learning_mode != mode:
         raise Impossible(
@@ -552,10 +584,10 @@ def _seconds(duration: str) -> float:
     return seconds
 
 
-def _configuration(here: Service, model: ModelReply) -> Configuration:
+def _configuration(here: Service, model: ModelReply) -> ServiceConfiguration:
     """The settings of a model as the product's configuration."""
     rule = next((name for name, rewards in _AGGREGATIONS.items() if rewards == model.rewards), str(model.rewards))
-    return Configuration(
+    return ServiceConfiguration(
         reward_wait_time=f"PT{model.window_s:g}S",
         default_reward=model.default_reward or 0.0,
         reward_aggregation=rule,

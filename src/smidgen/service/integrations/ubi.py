@@ -1,7 +1,7 @@
-"""The door for search engines: events of user behaviour insights (UBI) whose ``query_id`` is a decision's id.
+"""Endpoint for search engines: events of user behaviour insights (UBI) whose ``query_id`` is a decision's id.
 
-Their form is that of another standard, so what is not needed is passed over here, and events of other searches or of
-other kinds are no fault. The clicks of one call on one decision are one feedback.
+The events follow a foreign standard, so unneeded fields are ignored, and events of other searches or of other kinds
+are not errors. The clicks of one call on one decision are one feedback.
 """
 
 from __future__ import annotations
@@ -75,7 +75,17 @@ class Page(NamedTuple):
     "takeUbiEvents",
     body=lambda: _schema(),
     reply=UbiReply,
-    query=(("actions", {"type": "string", "description": "which action_names are clicks, with commas between"}),),
+    example={
+        "action_name": "click",
+        "query_id": "DECISION",
+        "event_attributes": {"object": {"object_id": "red"}},
+    },
+    query=(
+        (
+            "actions",
+            {"type": "string", "description": "The values of action_name that are clicks, with commas between."},
+        ),
+    ),
 )
 async def take_events(request: Request) -> Response:
     """Clicks as events of user behaviour insights, whose query_id is a decision's id."""
@@ -178,19 +188,29 @@ async def _learn(grant: Grant, pages: Sequence[Page]) -> list[UbiResult]:
 
 def _schema() -> dict[str, Any]:
     """An event as far as it is read, a list of them, or an object that holds some."""
-    about = {"type": "object", "properties": {"object_id": {"type": ["string", "integer", "null"]}}}
-    attributes = {"type": ["object", "null"], "properties": {"object": {"anyOf": [about, {"type": "null"}]}}}
+    object_id = {"type": ["string", "integer", "null"], "description": "The id of the candidate that was clicked."}
+    about = {"type": "object", "properties": {"object_id": object_id}}
+    object_ = {"description": "The result that the event is about.", "anyOf": [about, {"type": "null"}]}
+    attributes = {
+        "type": ["object", "null"],
+        "description": "Details of the event.",
+        "properties": {"object": object_},
+    }
     event = {
         "type": "object",
         "required": ["action_name"],
         "properties": {
-            "action_name": {"type": "string", "minLength": 1},
-            "query_id": {"type": ["string", "null"]},
+            "action_name": {"type": "string", "minLength": 1, "description": "What the user did, e.g. click."},
+            "query_id": {"type": ["string", "null"], "description": "The id of the decision that made the list."},
             "event_attributes": attributes,
         },
     }
     several = {"type": "array", "items": event, "maxItems": ROWS}
-    held = {"type": "object", "required": ["events"], "properties": {"events": several}}
+    held = {
+        "type": "object",
+        "required": ["events"],
+        "properties": {"events": {"description": "The events.", **several}},
+    }
     return {"anyOf": [event, several, held]}
 
 

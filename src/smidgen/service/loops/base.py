@@ -10,7 +10,7 @@ pages, to OpenAPI and to what-if. All else iterates over the loops.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -202,8 +202,6 @@ def policy_choice(mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes) 
 Answer = dict[str, Any]
 #: What a request has in every loop.
 COMMON = DecisionBody.__struct_fields__
-#: Number of candidates in the rounds before the first.
-REHEARSED = 5
 
 
 class ParsedFeedback(NamedTuple):
@@ -482,28 +480,11 @@ class Loop(ABC):
         """True if the service offers a learner with this card for the loop."""
         return not card.not_served and any(loop in card.loops for loop in (cls.name, *cls.served_by))
 
-    def warmup_request(self, features: Callable[[], Any]) -> dict[str, Any]:
-        """A request as apps send it, for the rounds that are played before anybody waits: the loop's own example.
-
-        ``features`` makes the features of one thing, as this model takes them. Candidates and features of the example
-        are made by it; a loop whose requests hold features under other names says so here.
-        """
-        asked: dict[str, Any] = dict(self.example.request)
-        if "candidates" in asked:
-            asked["candidates"] = [{"id": str(i), "features": features()} for i in range(REHEARSED)]
-            if self.vectors.records:
-                asked["context"] = features()
-        if self.asks == "context" and self.vectors.records:
-            asked["context"] = features()
-        if "features" in asked:
-            asked["features"] = features() if self.vectors.dim is not None else None
-        return asked
-
     def is_forwarded(self, answer: Answer) -> bool | None:
         """True if a user saw it; None in loops in which users see everything."""
         return None
 
-    # Told to people
+    # Texts for users
 
     def best(self, learner: Learner, context: Any = None) -> BestReply | None:
         """Present best action of a loop, in a context or without; None in loops without one."""

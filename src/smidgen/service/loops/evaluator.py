@@ -2,7 +2,7 @@
 
 Another learner on the way along a log: what it would have done, and what can be known of that.
 
-The other learner is asked when each decision was made what it would have done, knowing what the log had heard until
+The other learner is asked when each decision was made what it would have done, knowing the feedback in the log until
 then; it learns from each feedback when that came, from the action that was really shown, with the probability with
 which it was shown. How much a log can tell depends on the loop, whose file has the evaluator.
 """

@@ -296,7 +296,7 @@ _HINT = 'give [low, high], {"integer": [low, high]}, {"log": [low, high]} or {"c
 
 
 def read_knobs(given: Mapping[str, Any]) -> Knobs:
-    """The knobs of a body; what is wrong is said with the knob's name, what was found there, and the way out."""
+    """Read the knobs of a body. An error names the knob, the value that was found there, and a hint."""
     if not 1 <= len(given) <= MOST:
         raise Impossible(f"knobs has {len(given):,} entries", f"send 1 to {MOST:,}")
     made = {name: _read(f"knobs.{name}", knob) for name, knob in given.items()}

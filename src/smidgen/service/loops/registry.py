@@ -16,7 +16,7 @@ from msgspec import UNSET
 from smidgen.checks import suggest
 from smidgen.errors import InvalidArgument
 from smidgen.learners import Loop as Names
-from smidgen.learners.card import guest_loops
+from smidgen.learners.card import plugin_loops
 from smidgen.serialization import note_registration
 from smidgen.service import loops as folder
 from smidgen.service.errors import Impossible, json_text
@@ -47,7 +47,7 @@ decision
 
 
 class Registry(Mapping[str, type[Loop]]):
-    """The loops by name, in the order of the enumeration, guests last.
+    """The loops by name, in the order of the enumeration, plugins last.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Registry(Mapping[str, type[Loop]]):
         order = [str(name) for name in Names]
         found.sort(key=lambda loop: order.index(loop.name) if loop.name in order else len(order))
         self._loops = {loop.name: loop for loop in found}
-        guest_loops.update(self._loops.keys() - set(order))
+        plugin_loops.update(self._loops.keys() - set(order))
         self._assemble()
 
     def __getitem__(self, name: str) -> type[Loop]:
@@ -91,7 +91,7 @@ class Registry(Mapping[str, type[Loop]]):
         except InvalidArgument:
             self._loops = before
             raise
-        guest_loops.add(loop.name)
+        plugin_loops.add(loop.name)
         note_registration(loop.__module__)
         return loop
 
@@ -100,7 +100,7 @@ class Registry(Mapping[str, type[Loop]]):
         if name in set(Names):
             raise InvalidArgument(f"the loop {name} is not a plugin", "name a loop that was added")
         self._loops.pop(name)
-        guest_loops.discard(name)
+        plugin_loops.discard(name)
         self._assemble()
 
     def _assemble(self) -> None:

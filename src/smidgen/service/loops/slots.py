@@ -128,7 +128,7 @@ def hold_out_slots(mine: Decision, ids: Sequence[Any], policy: Any, draw: bytes)
 
 
 def slot_rewards(feedback: Mapping[str, Any], slots: Sequence[str]) -> dict[str, Any]:
-    """What feedback on a decision says of each slot, in the app's own range."""
+    """Return the reward of each slot that feedback names, in the app's own range."""
     if "rewards" in feedback:
         return dict(feedback["rewards"])
     for field in ("reward", "default_reward"):

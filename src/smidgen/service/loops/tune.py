@@ -31,7 +31,7 @@ from smidgen.service.schemas import BestReply, DecisionBody, FeedbackBody, Numbe
 
 
 class Request(DecisionBody, kw_only=True):
-    """What a point is wanted for.
+    """Request for a point to try.
 
     Attributes
     ----------

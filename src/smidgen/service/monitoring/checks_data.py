@@ -41,7 +41,7 @@ class Clipped(Check):
             cut, of = sum(each.clipped for each in records), sum(len(each.raw) for each in records)
             if len(records) < CLIPPED_AFTER or cut < CLIPPED_NUMBERS:
                 return None
-            return self._told(
+            return self._finding_of(
                 cut,
                 of,
                 "numbers were more than four standard deviations from their mean and were clipped",
@@ -52,7 +52,7 @@ class Clipped(Check):
         cut, of = sum(step.scaled for step in steps), len(steps)
         if of < CLIPPED_AFTER or cut < CLIPPED_ROWS:
             return None
-        return self._told(
+        return self._finding_of(
             cut,
             of,
             "feedbacks had features with a norm ten times the usual one and were scaled down",
@@ -60,7 +60,7 @@ class Clipped(Check):
             "several magnitudes.",
         )
 
-    def _told(self, cut: int, of: int, what: str, hint: str) -> Finding | None:
+    def _finding_of(self, cut: int, of: int, what: str, hint: str) -> Finding | None:
         share = cut / of
         if share < CLIPPED_SHARE:
             return None
@@ -297,14 +297,14 @@ class OutOfBound(Check):
         ):
             if (bound := evidence.model.blueprint.settings.get(name)) is not None:
                 sizes = [_size(step.value) for step in evidence.steps if step.kind == kind]
-                return self._told(name, float(bound), what, sizes)
+                return self._finding_of(name, float(bound), what, sizes)
         bound = evidence.model.blueprint.settings.get("bound")
         if bound is None or not len(evidence.table.size):
             return None
         sizes = [float(np.abs(context_values(step.decision.context)).max(initial=0.0)) for step in evidence.steps]
-        return self._told("bound", float(bound), "feedbacks with features", sizes)
+        return self._finding_of("bound", float(bound), "feedbacks with features", sizes)
 
-    def _told(self, name: str, bound: float, what: str, sizes: list[float]) -> Finding | None:
+    def _finding_of(self, name: str, bound: float, what: str, sizes: list[float]) -> Finding | None:
         beyond = [size for size in sizes if size > bound * (1.0 + BOUND_TOLERANCE)]
         if len(beyond) < BOUND_AFTER:
             return None

@@ -15,7 +15,7 @@ from smidgen.service.schemas import Finding
 #: Minimum number of decisions whose window is over.
 SILENCE_AFTER = 20
 #: Shares of decisions without feedback from which it is reported as information, a warning, a problem.
-SILENCE_TOLD, SILENCE_WARNING, SILENCE_PROBLEM = 0.2, 0.5, 0.9
+SILENCE_REPORTED, SILENCE_WARNING, SILENCE_PROBLEM = 0.2, 0.5, 0.9
 
 
 class Silence(Check):
@@ -34,7 +34,7 @@ class Silence(Check):
         silent = sum(row.is_unanswered for row in rows)
         late = sum(row.version is None and not row.is_unanswered for row in rows)
         share = silent / len(rows)
-        if share < SILENCE_TOLD:
+        if share < SILENCE_REPORTED:
             return None
         return self.finding(
             "problem" if share >= SILENCE_PROBLEM else "warning" if share >= SILENCE_WARNING else "info",

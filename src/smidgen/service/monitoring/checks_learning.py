@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from smidgen.decision import FloatArray
 from smidgen.evaluate.lift import best_constant
 from smidgen.learners import Feedback, Loop
 from smidgen.service.engine.description import span_of
@@ -296,33 +297,47 @@ OVER, PAID_ENOUGH = 0.1, 200
 STEEP = 10.0
 #: The part of a limit that exploration alone may cost.
 FLOOR_PART = 0.5
+#: Number of recent decisions whose cheapest candidates are compared with the limit; minimum number of them.
+CHEAPEST_OF, CHEAPEST_AFTER = 40, 10
 
 
 class OverBudget(Check):
-    """More is spent than the budget allows, or exploration alone costs more than half of it."""
+    """A budget that nobody can meet, spend above it, or exploration that alone costs more than half of it."""
 
     code = "over_budget"
 
     def run(self, evidence: Evidence) -> Finding | None:
         """Say by how much, and whether the cheapest candidates can meet the limit."""
-        if evidence.model.blueprint.terms.budget is None:
-            return None
         model = evidence.model
+        if model.blueprint.terms.budget is None:
+            return None
         for name, figures in (budget_figures(evidence.reading, model) or {}).items():
+            offers = [each.costs[name] for each in evidence.decisions if each.costs and name in each.costs]
+            cheapest = [float(np.atleast_2d(costs).min(axis=1).sum()) for costs in offers[-CHEAPEST_OF:] if costs.size]
+            least = float(np.mean(cheapest)) if len(cheapest) >= CHEAPEST_AFTER else 0.0
+            if least > (1.0 + OVER) * figures.limit:
+                return self._unreachable(name, figures, least)
             if evidence.counts.decisions >= PAID_ENOUGH and (figures.recent or 0.0) > (1.0 + OVER) * figures.limit:
                 return self._over(name, figures)
-            share = model.blueprint.terms.min_share
-            least = float(share if share is not None else model.blueprint.settings.get("min_share") or 0.0)
-            dear = self._floor_cost(evidence, name, least)
-            if dear is not None and dear > FLOOR_PART * figures.limit:
+            dear = _floor_cost(evidence, offers[-1]) if offers else 0.0
+            if dear > FLOOR_PART * figures.limit:
                 return self.finding(
                     "warning",
                     f"Exploration alone costs {dear:.3g} {name} per decision, more than half of the limit of "
                     f"{figures.limit:.3g}.",
-                    "Lower min_share, raise the limit, or offer fewer expensive candidates.",
+                    "Lower min_share or explore, raise the limit, or offer fewer expensive candidates.",
                     {"currency": name, "floor": dear, "limit": figures.limit},
                 )
         return None
+
+    def _unreachable(self, name: str, figures: BudgetFigures, least: float) -> Finding:
+        return self.finding(
+            "problem",
+            f"No choice meets the budget: the cheapest candidate costs {least:.3g} {name} on average, and the limit is "
+            f"{figures.limit:.3g}. The model shows the cheapest one nearly always.",
+            "Raise the limit, or offer cheaper candidates.",
+            {"currency": name, "cheapest": least, "limit": figures.limit, "price": figures.price},
+        )
 
     def _over(self, name: str, figures: BudgetFigures) -> Finding:
         recent = figures.recent or 0.0
@@ -338,13 +353,20 @@ class OverBudget(Check):
             {"currency": name, "recent": recent, "limit": figures.limit, "price": figures.price},
         )
 
-    def _floor_cost(self, evidence: Evidence, currency: str, least: float) -> float | None:
-        """Cost of the least shares of a recent decision's candidates, by its estimates."""
-        if not least:
-            return None
-        latest = evidence.decisions[-1:]
-        costs = (latest[0].costs or {}).get(currency) if latest else None
-        return None if costs is None else float(least * costs.sum())
+
+def _floor_cost(evidence: Evidence, costs: FloatArray) -> float:
+    """Cost per decision of the least shares of a request's candidates: the floor, spread by 1/cost, and min_share."""
+    terms, settings = evidence.model.blueprint.terms, evidence.model.blueprint.settings
+    floor = float(terms.explore if terms.explore is not None else settings.get("floor") or 0.0)
+    each = float(terms.min_share if terms.min_share is not None else settings.get("min_share") or 0.0)
+    total = 0.0
+    for known in np.atleast_2d(costs):  # slots by slot
+        known = known[np.isfinite(known)]
+        if not known.size or not known.max() > 0:
+            continue
+        shares = 1.0 / np.maximum(known, known.max() / 1000.0)
+        total += float(np.maximum(floor * shares / shares.sum(), each) @ known)
+    return total
 
 
 # Feedback comes, and the weights do not move: steps that vanish.

@@ -172,10 +172,10 @@ def compare_arms(reading: StoreReader, model: ServedModel, now: float) -> Compar
     loop, shadow = champion.blueprint.loop, other.blueprint.body.shadow_of is not None
     scale = _scale(champion)
     with reading.snapshot():
-        beside = _pairs(reading, other)
+        paired = _pairs(reading, other)
         answered = [] if shadow else _pairs(reading, champion)
     since = {part.shard: part.since for part in champion.parts}
-    ours = [row for row in beside if row.shown_seq > since.get(row.shard, row.shown_seq)]
+    ours = [row for row in paired if row.shown_seq > since.get(row.shard, row.shown_seq)]
     arms, measure = {champion.name: _arm(ours, scale, now)}, loop.measure
     if interleaves(other.blueprint.body):
         arms, difference, exact, measure = *_of_pages(reading, champion, other, ours, now), True, PAGES

@@ -651,7 +651,7 @@ class Check(ABC):
     def finding(
         self, severity: Severity, message: str, hint: str, figures: dict[str, float | int | str | None]
     ) -> Finding:
-        """A finding: what is so, with the figure in the words; the way out; the figures for programs."""
+        """Make a finding: the message with its figures in words, a hint, and the same figures for programs."""
         return Finding(code=self.code, severity=severity, message=message, hint=hint, figures=figures)
 
 

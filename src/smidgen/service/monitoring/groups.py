@@ -113,7 +113,7 @@ class Groups:
 
     @property
     def _by_units(self) -> bool:
-        """Whether units are the observations."""
+        """True if units are the observations."""
         return self.known is not None or self._unbounded
 
     def lift_reply(self, width: float) -> LiftReply:

@@ -19,21 +19,21 @@ from smidgen.service.log import codec
 from smidgen.service.schemas import Difference
 from smidgen.service.storage.protocol import StoreReader
 
-#: At most so many pages are looked at, the first ones since both stand together: reading them takes time.
+#: Number of pages that are read at most, the first ones since both are interleaved: reading them takes time.
 MOST = 20_000
 #: The interval misses the true difference with this probability, at whatever moments one looks.
 ALPHA = 0.05
 
 
 class Page(NamedTuple):
-    """A closed page: whom it is for, if that is known, and what it is for the challenger: 1 won, ½ tied, 0 lost."""
+    """A closed page: its unit, if that is known, and its result for the challenger: 1 won, ½ tied, 0 lost."""
 
     unit: str | None
     won: float
 
 
 class Asked(NamedTuple):
-    """Where a page is found: the champion's shard, the event of the decision, that of its feedback, and the unit."""
+    """Reference to a page: the champion's shard, the event of the decision, that of its feedback, and the unit."""
 
     shard: int
     seq: int
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
 
 def result(named: Collection[Any], ids: Sequence[Any], teams: bytes) -> float:
-    """Return what a page is for the challenger by the candidates that were clicked or preferred.
+    """Return the result of a page for the challenger, from the candidates that were clicked or preferred.
 
     A candidate that was the best one left in both rankings when it was taken says nothing of either.
 
@@ -59,7 +59,7 @@ def result(named: Collection[Any], ids: Sequence[Any], teams: bytes) -> float:
 
 
 def read_pages(reading: StoreReader, asked: Sequence[Asked]) -> list[Page]:
-    """Read what closed pages came to, in their order; not those whose feedback was undone."""
+    """Read the results of closed pages, in their order; leave out those whose feedback was undone."""
     found: list[Page] = []
     undone: dict[int, UndoneVersions] = {}
     for each in asked[:MOST]:
@@ -95,12 +95,12 @@ def difference_of(pages: Sequence[Page], *, by_unit: bool) -> Difference:
         Whether units are the observations, as where units are split.
     """
     n, values = len(pages), np.array([page.won for page in pages])
-    told = float(np.count_nonzero(values != 0.5))
+    decisive = float(np.count_nonzero(values != 0.5))
     if not n:
         return Difference(value=0.0, low=-1.0, high=1.0, effective=0.0, n=0, enough=False)
     value = 2.0 * float(values.mean()) - 1.0
     if n < FEW:
-        return Difference(value=value, low=-1.0, high=1.0, effective=told, n=n, enough=False)
+        return Difference(value=value, low=-1.0, high=1.0, effective=decisive, n=n, enough=False)
     if by_unit:
         sums: dict[object, list[float]] = {}
         for place, page in enumerate(pages):
@@ -112,4 +112,4 @@ def difference_of(pages: Sequence[Page], *, by_unit: bool) -> Difference:
         low, high, enough = found.low, found.high, found.enough
     else:
         (low, high), enough = mean_between(values, ALPHA), True
-    return Difference(value=value, low=2.0 * low - 1.0, high=2.0 * high - 1.0, effective=told, n=n, enough=enough)
+    return Difference(value=value, low=2.0 * low - 1.0, high=2.0 * high - 1.0, effective=decisive, n=n, enough=enough)

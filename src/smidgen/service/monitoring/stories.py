@@ -209,7 +209,7 @@ def _state(row: DecisionRow, now: float, gone: UndoneVersions, back: Mapping[str
 
 
 def _open(model: ServedModel, row: DecisionRow, now: float, retracted: bool) -> str:
-    """What an unanswered decision still waits for, if anything."""
+    """Say what an unanswered decision still waits for, if anything."""
     left, silence = row.expires_at - now, model.blueprint.terms.default_reward
     if row.forwarded is False:
         return "It was dropped. Dropped items are not shown, so no feedback is expected."

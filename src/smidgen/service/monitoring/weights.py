@@ -182,7 +182,7 @@ def _strongest(row: Any, top: int) -> Any:
 # Why an answer: what each feature adds to its score under the present weights, by name.
 
 #: Number of contributions reported for one answer, and of those described in words.
-MOST, TOLD = 100, 5
+MOST, SPOKEN = 100, 5
 
 
 def contributions(
@@ -211,7 +211,7 @@ def in_words(found: Contributions | None) -> str | None:
     """The strongest of them as a sentence."""
     if found is None or not found.items:
         return None
-    listed = ", ".join(f"{name} ({value:+.3g})" for name, value in found.items[:TOLD])
+    listed = ", ".join(f"{name} ({value:+.3g})" for name, value in found.items[:SPOKEN])
     return f"By the weights of version {found.version:,} this speaks for it, or against: {listed}."
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from smidgen.learners.plugins import load_plugins
 from smidgen.service.loops.evaluate_clicks import ClickedPages
 from smidgen.service.ope.sources import Observations, open_log
 from smidgen.service.ope.whatif import OWN, KeyShard, results_of, run_replay, start_replay
-from smidgen.service.plugins import load_plugins
 from smidgen.service.storage.address import parse_address
 
 # A piece of a replay, done wherever a backend puts it: some learners, or some keys, along the whole log.

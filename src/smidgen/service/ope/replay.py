@@ -30,7 +30,7 @@ def replay(
     log: str,
     learners: Sequence[str],
     *,
-    data: Place,
+    data: Place | str,
     backend: str = "processes",
     jobs: int = 1,
     split: str = "auto",
@@ -75,6 +75,7 @@ def replay(
                 "remove examined: it corrects for position bias in rankings",
             )
         return tables.replay(log, learners, backend=backend, jobs=jobs, split=split, modules=modules, progress=progress)
+    data = parse_address(data)
     with open_log(log, data) as recording:
         own_too, given = recording.ours, list(dict.fromkeys(learners))
         if not own_too and not given:

@@ -236,7 +236,7 @@ def _typed_events(columns: dict[str, list[Any]]) -> Iterator[EventLine | None]:
         own = [place for place in own if columns["learner_settings"][place] == settings]
         made.update(zip(own, read_compact_many([records[place] for place in own], kind, settings), strict=True))
     learned = [place for place, each in enumerate(columns["learn"]) if each is not None]
-    heard = dict(zip(learned, decode_many([columns["learn"][place] for place in learned]), strict=True))
+    signals = dict(zip(learned, decode_many([columns["learn"][place] for place in learned]), strict=True))
     shards = columns.get("shard") or [None] * len(records)
     for place, (seq, type, at, id, key) in enumerate(
         zip(*(columns[name] for name in ("seq", "type", "at", "decision", "key")), strict=True)
@@ -255,7 +255,7 @@ def _typed_events(columns: dict[str, list[Any]]) -> Iterator[EventLine | None]:
                 ids=msgspec.json.decode(columns["candidates"][place] or "[]"),
             )
             event.__dict__["its decision"] = decision
-        elif place in heard:
+        elif place in signals:
             event = EventLine(
                 seq=seq,
                 type=type,
@@ -267,12 +267,12 @@ def _typed_events(columns: dict[str, list[Any]]) -> Iterator[EventLine | None]:
                 status=columns["status"][place],
                 model_version=columns["model_version"][place],
             )
-            event.__dict__["its feedback"] = heard[place]
+            event.__dict__["its feedback"] = signals[place]
         yield event
 
 
 class LazyReply(Mapping[str, Any]):
-    """What a loop added to the reply to a decision, read on first use.
+    """Fields that a loop added to the reply to a decision, decoded on first use.
 
     Parameters
     ----------

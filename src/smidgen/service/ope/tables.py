@@ -22,13 +22,13 @@ from smidgen.evaluate.play import play
 from smidgen.jobs import Task, answers
 from smidgen.jobs import backend as place_of_work
 from smidgen.learners import Learner, Loop, recommended
+from smidgen.learners.plugins import load_plugins
 from smidgen.service.engine.blueprint import Blueprint
 from smidgen.service.loops.estimates import Estimate, share
 from smidgen.service.loops.evaluate_rewards import progressive
 from smidgen.service.ope.parallel import Piece, by_key, by_learner, thin_out
 from smidgen.service.ope.sources import files_of, open_parquet
 from smidgen.service.ope.whatif import POINTS, KeyShard, Outcome, WhatIf, parse_learner_spec
-from smidgen.service.plugins import load_plugins
 from smidgen.service.schemas import ModelBody
 
 #: Rows that are read and played at once; fewer, if they are wide.

@@ -87,7 +87,7 @@ function table(names, candidates, named, shape) {
   const root = h("div", { class: "scroll" });
   const fill = () => {
     const ids = candidates ? ["a", "b", "c", "d"] : ["item"];
-    root.replaceChildren(h("table", { class: "candidates" },
+    root.replaceChildren(h("table", { class: "offered" },
       h("thead", {}, h("tr", {}, candidates && h("th", { scope: "col" }, "id"), names.map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ids.map((id) => h("tr", { "data-id": id }, candidates && h("th", { scope: "row" }, id), names.map((name) => h("td", {},
         h("input", { type: "number", step: "any", required: true, value: String(random()), "data-name": name, "aria-label": candidates ? `${name} of ${id}` : name }))))))));

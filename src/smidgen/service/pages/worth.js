@@ -76,7 +76,7 @@ export function candidatesCard(model, loop) {
   const [rows, note] = [h("tbody"), h("p", { class: "hint" })];
   const all = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => { open = !open; show(); } });
   const heading = { label: "Labels", filter: "Answers" }[model.loop] ?? "Candidates";
-  const columns = [heading.slice(0, -1), "Shown", loop.measure, "Interval", "Trend", "Last shown"];
+  const columns = [heading.slice(0, -1), "Shown", loop.measure[0].toUpperCase() + loop.measure.slice(1), "Interval", "Trend", "Last shown"];
   const table = h("table", { class: "candidates" }, h("thead", {}, h("tr", {}, columns.map((text) => h("th", { scope: "col" }, text)))), rows);
   const root = h("section", { class: "card stack", id: "candidates", "aria-labelledby": "candidates-title", hidden: true },
     h("div", { class: "row between" }, h("div", {}, h("h2", { id: "candidates-title" }, heading), note), all), h("div", { class: "scroll" }, table));

@@ -268,7 +268,7 @@ class ReportReply(Struct, kw_only=True):
 
 
 class Teams(Struct, kw_only=True):
-    """Who put which candidates on a page that mixes the rankings of champion and challenger.
+    """Candidates on a mixed page, by the ranking that each was taken from: champion's or challenger's.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -289,16 +289,32 @@ class PromotedReply(Struct, kw_only=True):
 
 
 _LIMITS = {"type": "array", "prefixItems": [{"type": "number"}, {"type": "number"}], "minItems": 2, "maxItems": 2}
+_KINDS = {
+    "integer": "A whole number: its lowest and highest value.",
+    "log": "A positive number that is searched by its logarithm: its lowest and highest value.",
+}
 _KNOB = {
     "anyOf": [
         _LIMITS,
         *(
-            {"type": "object", "properties": {kind: _LIMITS}, "required": [kind], "additionalProperties": False}
-            for kind in ("integer", "log")
+            {
+                "type": "object",
+                "properties": {kind: {"description": text, **_LIMITS}},
+                "required": [kind],
+                "additionalProperties": False,
+            }
+            for kind, text in _KINDS.items()
         ),
         {
             "type": "object",
-            "properties": {"categories": {"type": "array", "items": {"type": "string"}, "minItems": 2}},
+            "properties": {
+                "categories": {
+                    "description": "Names to choose among.",
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "minItems": 2,
+                }
+            },
             "required": ["categories"],
             "additionalProperties": False,
         },
@@ -394,6 +410,24 @@ class Holdout(Message, omit_defaults=False):
 
     share: Share
     policy: Literal["uniform", "first"] | HoldoutCandidate = "uniform"
+    salt: Annotated[str, Meta(max_length=100)] = ""
+
+
+class HoldoutChange(Message):
+    """Changes of a holdout; what is left out stays, or is as in a new holdout if there is none.
+
+    Attributes
+    ----------
+    share
+        The share of units, or of requests without a unit, from 0 to 1. A larger share keeps its members.
+    policy
+        uniform: any candidate with equal probability; first: the first one; or one candidate by its id.
+    salt
+        The salt that the model has; it cannot be changed.
+    """
+
+    share: Share | UnsetType = UNSET
+    policy: Literal["uniform", "first"] | HoldoutCandidate | UnsetType = UNSET
     salt: Annotated[str, Meta(max_length=100)] = ""
 
 
@@ -551,7 +585,7 @@ class AmendBody(Message):
     share
         Challengers: the share of the champion's traffic.
     holdout
-        The holdout's share and policy; its salt stays. null ends the holdout.
+        The holdout's share and policy; one that is left out stays, and so does the salt. null ends the holdout.
     budget
         The limits by currency, for decisions from now on; prices stay. null ends the budget.
     safe
@@ -567,9 +601,12 @@ class AmendBody(Message):
     min_share: Share | UnsetType = UNSET
     retention_s: Age | UnsetType | None = UNSET
     share: Share | UnsetType = UNSET
-    holdout: Holdout | UnsetType | None = UNSET
+    holdout: HoldoutChange | UnsetType | None = UNSET
     budget: Limits | UnsetType | None = UNSET
     safe: Safe | UnsetType | None = UNSET
+
+    #: Unknown fields that are settings of a model, fixed when it is created; labels can be added (`add_labels`).
+    fixed: ClassVar[frozenset[str]] = frozenset(ModelBody.__struct_fields__) - {"labels"}
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent."""

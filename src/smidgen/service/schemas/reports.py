@@ -322,7 +322,7 @@ class LiftReply(Struct, kw_only=True):
 
 
 class PartReply(Struct, kw_only=True):
-    """What was reported of one part of the reward, by the model and by its holdout.
+    """Reported values of one part of the reward, for the model and for its holdout.
 
     Attributes
     ----------

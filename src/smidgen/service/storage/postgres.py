@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from smidgen.service.storage.postgres_connection import (
 from smidgen.service.storage.postgres_schema import prepare, refuse_other
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.reader import PublishedStates, SqlStoreReader, Statements
-from smidgen.service.storage.records import LeaseRow, State, WriteResult
+from smidgen.service.storage.records import LeaseRow, State, WorkerRow, WriteResult
 from smidgen.service.storage.snapshots import KEPT, MARK
 from smidgen.service.storage.store import SqlStore
 from smidgen.service.storage.transitions import LiveCounts
@@ -131,8 +132,15 @@ class PostgresWriteBuffer:
         self._readers.close()
 
 
+#: Before the renewal of what ends by itself: one that a crash loses does no harm.
+_RENEWAL = bind_statement("BEGIN"), bind_statement("SET LOCAL synchronous_commit = off")
+_COMMIT = bind_statement("COMMIT")
+
+
 class Leases:
-    """The leases of shards, by the clock of the database. A change is durable at once, whatever batch is open.
+    """The living workers and the leases of shards, by the clock of the database.
+
+    A change is durable at once, whatever batch is open.
 
     Parameters
     ----------
@@ -142,18 +150,14 @@ class Leases:
 
     def __init__(self, side: Batch) -> None:
         self._side = side
+        self._listening: Connection | None = None
 
     def lease(self, owner: str, seconds: float, *shards: int) -> dict[int, int]:
         """Acquire or renew leases (`SharedWriting.lease`); the epochs by shard."""
         if not shards:
             return {}
-        renewing = (
-            bind_statement("BEGIN"),
-            bind_statement("SET LOCAL synchronous_commit = off"),  # a renewal that a crash loses does no harm
-            bind_statement(sql_writes.RENEW_LEASES, (owner, float(seconds), as_parameters(shards)[0])),
-            bind_statement("COMMIT"),
-        )
-        *_, renewed, _ = self._side.ask(*renewing)
+        renewing = bind_statement(sql_writes.RENEW_LEASES, (owner, float(seconds), as_parameters(shards)[0]))
+        *_, renewed, _ = self._side.ask(*_RENEWAL, renewing, _COMMIT)
         epochs = dict(renewed)
         if rest := [shard for shard in shards if shard not in epochs]:
             values = (owner, float(seconds), as_parameters(rest)[0])
@@ -168,6 +172,39 @@ class Leases:
     def release_leases(self, owner: str, *shards: int) -> None:
         """Release leases; those of another owner stay."""
         self._side.ask(bind_statement(sql_writes.RELEASE_LEASES, (owner, 0.0, as_parameters(shards)[0])))
+
+    def join(self, worker: str, addresses: str, seconds: float) -> list[WorkerRow]:
+        """Enter this worker among the living, or renew that (`SharedWriting.join`)."""
+        joining = bind_statement(sql_writes.JOIN_WORKERS, (worker, addresses, float(seconds)))
+        *_, living = self._side.ask(*_RENEWAL, joining, _COMMIT, bind_statement(sql.LIVING_WORKERS))
+        return [WorkerRow(*row) for row in living]
+
+    def leave(self, worker: str) -> None:
+        """Delete a worker that stops."""
+        self._side.ask(bind_statement(sql_writes.LEAVE_WORKERS, (worker,)))
+
+    def announce(self) -> None:
+        """Wake all workers that wait for an announcement."""
+        self._side.ask(bind_statement(sql.ANNOUNCE, (self._side.address.schema,)))
+
+    def wait_for_announcement(self, seconds: float) -> bool:
+        """Wait for an announcement of any worker of the schema (`SharedWriting.wait_for_announcement`)."""
+        if self._listening is None or not self._listening.open:
+            self._listening = Connection(self._side.address, reading=True, idle_s=None)
+            self._listening.ask([BoundStatement("LISTEN smidgen", [], [], plain=True)])
+            return True
+        return self._side.address.schema in self._listening.notifications(seconds)
+
+    def secret(self, name: str) -> bytes:
+        """The secret of this name, created when it is first asked for."""
+        keeping = bind_statement(sql_writes.KEEP_KEY, (name, secrets.token_bytes(32)))
+        _, ((content,),) = self._side.ask(keeping, bind_statement(sql.SHARED_KEY, (name,)))
+        return bytes(content)
+
+    def close(self) -> None:
+        """Close the connection that waits for announcements."""
+        if self._listening is not None:
+            self._listening.close()
 
 
 _log = logging.getLogger("smidgen.service")
@@ -288,8 +325,10 @@ class PostgresStore(SqlStore):
         )
         super().__init__(_reader(self._buffer), self._writes)
         self.acquire, self.prefetch = self._locks.acquire, self._locks.prefetch
-        leases = Leases(self._side)
+        self._leases = leases = Leases(self._side)
         self.lease, self.leases, self.release_leases = leases.lease, leases.leases, leases.release_leases
+        self.join, self.leave, self.secret = leases.join, leases.leave, leases.secret
+        self.announce, self.wait_for_announcement = leases.announce, leases.wait_for_announcement
         self._vacuum_thread = VacuumThread(self._side)
         self._most_readers = readers
         try:
@@ -418,13 +457,14 @@ class PostgresStore(SqlStore):
     def forget(
         self,
         shard: int,
-        key: str,
+        key: str | None,
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
+        own: Sequence[int] = (),
     ) -> tuple[int, WriteResult]:
         """Erase the events of a key, and rewrite events of others (`Store.forget`)."""
-        result = self._events.forget(shard, key, at, places, rewrites)
+        result = self._events.forget(shard, key, at, places, rewrites, own)
         self._buffer.run(sql_writes.NOTE_UNVACUUMED)
         return result
 
@@ -457,6 +497,11 @@ class PostgresStore(SqlStore):
         """Write random bytes: the commit shows whether the server accepts writes."""
         self._buffer.run(sql_writes.POSTGRES_PROBE, (os.getpid(), os.urandom(_PROBE)))
 
+    def seems_writable(self) -> bool:
+        """Ask the server for a number."""
+        self.catalogue_number()
+        return True
+
     # Other writers
 
     def catalogue_number(self, *, now: bool = False) -> int:
@@ -482,6 +527,7 @@ class PostgresStore(SqlStore):
         """Close the connections; an open batch is undone."""
         self._vacuum_thread.close()
         self._buffer.close()
+        self._leases.close()
         self._side.close()
 
     def _refuse_torn(self) -> None:

@@ -162,6 +162,19 @@ class Connection:
             answers += self._pipeline(calls[first : first + _TOGETHER])
         return answers
 
+    def notifications(self, seconds: float) -> set[str]:
+        """Wait for notifications, at most so many seconds; their payloads."""
+        connection, found = self._connection, set[str]()
+        try:
+            if self._poll.poll(seconds * 1000):
+                connection.consume_input()
+            while (notification := connection.notifies()) is not None:
+                found.add(notification.extra.decode())
+        except psycopg.OperationalError as error:
+            self.close()
+            raise database_error(error, self.address) from error
+        return found
+
     def _pipeline(self, calls: Sequence[BoundStatement]) -> Rows:
         connection = self._connection
         new: dict[str, bytes] = {}
@@ -366,7 +379,7 @@ class ConnectionPool:
 
 # Queries outside of the writer's batch
 
-#: The rows of a query are read in parts of about so many bytes, of at least and at most so many rows.
+#: The rows of a query are read in parts: about this many bytes each, with this least and this largest number of rows.
 _PART, _FEWEST, _MOST_ROWS = 4 << 20, 16, 2048
 _SNAPSHOT = bind_statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _END = bind_statement("COMMIT")

@@ -139,6 +139,15 @@ MIGRATIONS: dict[int, tuple[str, str]] = {
             WHERE (waits = 1 OR reported = 1) AND shown = 1 AND feedback_seq IS NULL
         """,
     ),
+    6: (
+        "workers, among whom shards are divided; the secret of forwarding between machines",
+        """
+        CREATE TABLE workers (
+            name TEXT COLLATE "C" PRIMARY KEY, addresses TEXT NOT NULL, until DOUBLE PRECISION NOT NULL
+        ) WITH (fillfactor = 20);
+        CREATE TABLE secrets (name TEXT COLLATE "C" PRIMARY KEY, content BYTEA NOT NULL)
+        """,
+    ),
 }
 NEWEST = max(MIGRATIONS)
 # A query sees a table that another session has just created; a function that looks up names may not.

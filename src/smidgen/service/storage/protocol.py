@@ -28,6 +28,7 @@ from smidgen.service.storage.records import (
     NewReport,
     State,
     TokenRow,
+    WorkerRow,
     WriteResult,
 )
 
@@ -167,6 +168,29 @@ class SharedWriting(Protocol):
 
     def release_leases(self, owner: str, *shards: int) -> None:
         """Release leases, so that other workers need not wait; leases of others stay."""
+        ...
+
+    def join(self, worker: str, addresses: str, seconds: float) -> list[WorkerRow]:
+        """Enter this worker among the living, or renew that; returns the living in the order of their names."""
+        ...
+
+    def leave(self, worker: str) -> None:
+        """Delete a worker that stops."""
+        ...
+
+    def announce(self) -> None:
+        """Wake all workers that wait for an announcement: workers, or owners of shards, have changed."""
+        ...
+
+    def wait_for_announcement(self, seconds: float) -> bool:
+        """Wait for an announcement of any worker, at most so many seconds; True if there was one.
+
+        For one thread only. The first call returns True at once.
+        """
+        ...
+
+    def secret(self, name: str) -> bytes:
+        """The secret of this name that all workers share, created when it is first asked for; from any thread."""
         ...
 
 
@@ -494,12 +518,15 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
     def forget(
         self,
         shard: int,
-        key: str,
+        key: str | None,
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
+        own: Sequence[int] = (),
     ) -> tuple[int, WriteResult]:
         """Erase the events of a key, its decisions and its state; the number of events, and the result.
+
+        Without a key, the events ``own`` are erased, and the decisions that they made.
 
         ``places`` are the numbers of places of names and of numbers in use, where keys share them; the event keeps
         them, so that the places of erased names are not used again. ``rewrites`` are new bodies of events of other
@@ -551,6 +578,16 @@ class Store(StoreReader, ModelWriter, SharedWriting, Protocol):
 
     def probe(self) -> None:
         """Write data without meaning: the commit shows whether the store accepts writes."""
+        ...
+
+    def seems_writable(self) -> bool:
+        """Report without a write that nothing known prevents the next one; False calls for `probe`. Any thread.
+
+        Raises
+        ------
+        DatabaseFailed
+            If the database cannot be reached.
+        """
         ...
 
     def reader(self) -> StoreReader:

@@ -309,8 +309,8 @@ class DecisionRow(NamedTuple):
     @property
     def answered(self) -> bool:
         """True if it has feedback, in time, late, or after its expiry; the decision of a shadow has none of its own."""
-        heard = self.feedback_hash is not None or self.late_hash is not None or self.reported
-        return heard and self.beside is None
+        answered = self.feedback_hash is not None or self.late_hash is not None or self.reported
+        return answered and self.beside is None
 
     @property
     def late(self) -> bool:
@@ -484,3 +484,18 @@ class LeaseRow(NamedTuple):
     owner: str
     epoch: int
     until: float
+
+
+class WorkerRow(NamedTuple):
+    """A living worker.
+
+    Attributes
+    ----------
+    name
+        Under which it owns shards.
+    addresses
+        Where other machines reach it; empty if they do not.
+    """
+
+    name: str
+    addresses: str

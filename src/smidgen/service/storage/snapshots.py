@@ -204,14 +204,14 @@ class LostTail(NamedTuple):
         The event.
     is_replaced
         Whether the log has another event of this number.
-    witness
+    source
         The checkpoint file that names it.
     """
 
     shard: int
     seq: int
     is_replaced: bool
-    witness: Path
+    source: Path
 
     def __str__(self) -> str:
         what = "is another one" if self.is_replaced else "is missing"
@@ -289,7 +289,7 @@ class TailCheck:
         for lost in self.find_lost(chain, first):
             raise StorageFailed(
                 f"acknowledged events are lost: {str(lost).format(name(lost.shard))}, according to the checkpoint file"
-                f" {lost.witness.relative_to(self._folder)}",
+                f" {lost.source.relative_to(self._folder)}",
                 "put the whole data folder back, including smidgen.db-wal, or run smidgen restore FILE --force; to"
                 f" continue without these events, delete {self._folder / NAME} and {self._folder / Snapshots.NAME}",
             )

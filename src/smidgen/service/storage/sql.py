@@ -443,6 +443,13 @@ SNAPSHOT_START = "SELECT 1 FROM catalogue"
 CATALOGUE_NUMBER = "SELECT number FROM catalogue"
 UNVACUUMED = "SELECT unclean FROM catalogue"
 LEASES = "SELECT shard, owner, epoch, until FROM leases WHERE until > 0 ORDER BY shard"
+LIVING_WORKERS = """
+    SELECT name, addresses FROM workers
+    WHERE until > CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION) ORDER BY name
+"""
+#: Other workers of the schema read the notification (`PostgresStore.wait_for_announcement`).
+ANNOUNCE = "SELECT pg_notify('smidgen', ?)"
+SHARED_KEY = "SELECT content FROM secrets WHERE name = ?"
 LEASED_SINCE = "SELECT 1 FROM leases WHERE shard = ? AND epoch > ?"
 VACUUM_LOCK = "SELECT pg_try_advisory_lock(?, hashtext(?))"
 SET_CONFIG = "SELECT set_config(?, ?, false)"

@@ -74,6 +74,7 @@ DELETE_DECISIONS_OF_KEY = """
         WHERE e.shard = ?1 AND e.key = ?2 AND e.seq > ?3 AND e.type IN ('decision', 'held_out')
     )
 """
+DELETE_DECISION = "DELETE FROM decisions WHERE id = ?"
 DELETE_CALLS_OF_KEY = """
     DELETE FROM calls WHERE shard = ?1 AND seq IN (
         SELECT e.seq FROM events e INDEXED BY event_keys
@@ -247,6 +248,14 @@ _RELEASE_LEASES = """
 RENEW_LEASES, GRANT_LEASES, RELEASE_LEASES = (
     statement.format(now=_NOW, shards=_SHARDS) for statement in (_RENEW_LEASES, _GRANT_LEASES, _RELEASE_LEASES)
 )
+_JOIN_WORKERS = """
+    INSERT INTO workers VALUES (?1, ?2, {now} + ?3)
+    ON CONFLICT (name) DO UPDATE SET addresses = excluded.addresses, until = excluded.until
+"""
+#: Rows that nobody has renewed for an hour go with the next worker that leaves.
+_LEAVE_WORKERS = "DELETE FROM workers WHERE name = ?1 OR until < {now} - 3600"
+JOIN_WORKERS, LEAVE_WORKERS = (statement.format(now=_NOW) for statement in (_JOIN_WORKERS, _LEAVE_WORKERS))
+KEEP_KEY = "INSERT INTO secrets VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
 
 _BY_ID = re.compile(r"WHERE id = \?[^?]*$")
 _WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")

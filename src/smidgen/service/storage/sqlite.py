@@ -9,6 +9,7 @@ except before the query of a decision by its id, if nothing of that decision is 
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import threading
 import time
@@ -26,7 +27,7 @@ from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.deferred_rows import DeferredRows
 from smidgen.service.storage.protocol import StoreReader
 from smidgen.service.storage.reader import PublishedStates, SqlStoreReader
-from smidgen.service.storage.records import LeaseRow, State, WriteResult
+from smidgen.service.storage.records import LeaseRow, State, WorkerRow, WriteResult
 from smidgen.service.storage.snapshots import Snapshots, TailCheck
 from smidgen.service.storage.sqlite_schema import (
     ERRORS,
@@ -394,6 +395,25 @@ class SingleWriter:
     def release_leases(self, owner: str, *shards: int) -> None:
         """Do nothing: nobody waits for them."""
 
+    def join(self, worker: str, addresses: str, seconds: float) -> list[WorkerRow]:
+        """The only worker."""
+        return [WorkerRow(worker, addresses)]
+
+    def leave(self, worker: str) -> None:
+        """Do nothing."""
+
+    def announce(self) -> None:
+        """Do nothing: there are no other workers."""
+
+    def wait_for_announcement(self, seconds: float) -> bool:
+        """Wait; there is never one."""
+        time.sleep(seconds)
+        return False
+
+    def secret(self, name: str) -> bytes:
+        """Not kept: there are no other workers to share it with."""
+        return b""
+
 
 class _NoLocks:
     """Implements `smidgen.service.storage.writer.ShardLocks` for a store with one writer."""
@@ -415,6 +435,7 @@ class _NoLocks:
 #: A fragmented database of at most this size is compacted at once, which takes less than half a second.
 SMALL = 16 << 20
 _PROBE = 32_768  # bytes; a decision on 50 candidates with 100 features takes 21,000
+_SPACE = 1 << 20  # bytes; with less, only a write shows whether there is enough
 
 
 class SQLiteStore(SingleWriter, SqlStore):
@@ -434,8 +455,8 @@ class SQLiteStore(SingleWriter, SqlStore):
     def __init__(self, folder: Path, *, synchronous: str = "FULL") -> None:
         self.folder = folder
         self._heads = snapshots.Heads(folder)
-        witnesses = TailCheck(folder)  # before the database, which may grow meanwhile
-        witnesses.refuse_alone()
+        tail = TailCheck(folder)  # before the database, which may grow meanwhile
+        tail.refuse_alone()
         data_dir.restrict(folder)
         self.connection = connect(folder, synchronous=synchronous)
         self.snapshots = Snapshots(folder)
@@ -447,8 +468,8 @@ class SQLiteStore(SingleWriter, SqlStore):
         self.write_checkpoint, self.purge = self._writes.write_checkpoint, self._writes.purge
         try:
             self._refuse_torn()
-            witnesses.refuse_loss(self.chain, self.floor, self._name)
-            self._heads.write(self._missing_heads(witnesses))
+            tail.refuse_loss(self.chain, self.floor, self._name)
+            self._heads.write(self._missing_heads(tail))
         except BaseException as error:
             try:
                 refuse_damaged(self.connection, error)
@@ -561,19 +582,28 @@ class SQLiteStore(SingleWriter, SqlStore):
     def forget(
         self,
         shard: int,
-        key: str,
+        key: str | None,
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
+        own: Sequence[int] = (),
     ) -> tuple[int, WriteResult]:
         """Erase the events of a key, and rewrite events of others (`Store.forget`)."""
-        result = self._events.forget(shard, key, at, places, rewrites)
+        result = self._events.forget(shard, key, at, places, rewrites, own)
         self._buffer.run(f"PRAGMA user_version = {FRAGMENTED}")
         return result
 
     def probe(self) -> None:
         """Write as many bytes as an ordinary decision: the commit shows whether the disk accepts writes."""
         self._buffer.run(sql_writes.SQLITE_PROBE, (_PROBE,))
+
+    def seems_writable(self) -> bool:
+        """Ask the file system whether it is writable and has space."""
+        try:
+            disk = os.statvfs(self.folder)
+        except OSError:
+            return False
+        return not disk.f_flag & os.ST_RDONLY and disk.f_bavail * disk.f_frsize > _SPACE
 
     def reader(self) -> StoreReader:
         """A reading view of its own."""
@@ -584,10 +614,10 @@ class SQLiteStore(SingleWriter, SqlStore):
         self._buffer.close()
         self._heads.close()
 
-    def _missing_heads(self, witnesses: TailCheck) -> dict[int, snapshots.Head]:
+    def _missing_heads(self, tail: TailCheck) -> dict[int, snapshots.Head]:
         """Log heads that the file of heads lacks: it is new, was torn, or was deleted."""
         rows = self._buffer.rows(sql.LOG_HEADS)
-        return {shard: snapshots.Head(seq, chain) for shard, seq, chain in rows if shard not in witnesses.heads}
+        return {shard: snapshots.Head(seq, chain) for shard, seq, chain in rows if shard not in tail.heads}
 
     def _refuse_torn(self) -> None:
         """Refuse a log whose last event is not that of the counts of its shard."""

@@ -83,6 +83,10 @@ class EventRows(Protocol):
         """Delete the measures of feedback after a version."""
         ...
 
+    def delete_events(self, shard: int, own: Sequence[int]) -> tuple[int, int, int, int]:
+        """Erase events, and decisions that they made; the same numbers as of a key."""
+        ...
+
     def delete_key(self, shard: int, key: str) -> tuple[int, int, int, int]:
         """Erase a key; its number of events, and of decisions, those with feedback, and those with late feedback."""
         ...
@@ -281,18 +285,20 @@ class EventWriter:
     def forget(
         self,
         shard: int,
-        key: str,
+        key: str | None,
         at: float,
         places: tuple[int, int] | None = None,
         rewrites: Mapping[int, bytes] | None = None,
+        own: Sequence[int] = (),
     ) -> tuple[int, WriteResult]:
         """Erase the events of a key, and rewrite events of others (`Store.forget`)."""
         counts = self._rows.counts_to_change(shard)
-        events, decisions, answered, late = self._rows.delete_key(shard, key)
+        deleted = self._rows.delete_events(shard, own) if key is None else self._rows.delete_key(shard, key)
+        events, decisions, answered, late = deleted
         counts.decisions -= decisions
         counts.answered -= answered
         counts.late -= late
-        counts.keys -= events > 0
+        counts.keys -= key is not None and events > 0
         body: dict[str, Any] = {"events": events} if places is None else {"events": events, "places": places}
         if rewrites:
             changed = [self._rewrite(shard, seq, rewrites[seq]) for seq in sorted(rewrites)]

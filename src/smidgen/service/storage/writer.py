@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from smidgen.service.log.checkpoint import RETAINED, CarriedDecision, Checkpoint, CheckpointState, checkpoint_body
-from smidgen.service.log.events import Event, original_digest
+from smidgen.service.log.events import DECIDED, Event, original_digest
 from smidgen.service.storage import sql, sql_writes
 from smidgen.service.storage.crash_points import crash_point
 from smidgen.service.storage.reader import SqlStoreReader, Statements, to_event
@@ -199,6 +199,21 @@ class SqlStoreWriter:
         self._run(sql_writes.DELETE_KEY_STATE, (shard, key))
         self._run(sql_writes.DELETE_CHECKPOINT_STATES_OF_KEY, (shard, key))  # staged for a base that was not written
         return count, decisions, answered, late
+
+    def delete_events(self, shard: int, own: Sequence[int]) -> tuple[int, int, int, int]:
+        """Erase events, and decisions that they made; the same numbers as of a key."""
+        decisions = answered = late = 0
+        for seq in own:
+            if (event := self.event(shard, seq)) is None:
+                continue
+            if event.type in DECIDED and event.decision is not None:
+                row = self.decision(event.decision)
+                decisions += 1
+                answered += row is not None and row.answered and row.beside is None
+                self._run(sql_writes.DELETE_DECISION, (bytes.fromhex(event.decision),))
+            late += event.type == "feedback" and event.made is None
+            self._run_many(sql_writes.ERASE_EVENT, [(original_digest(event), shard, seq)])
+        return len(own), decisions, answered, late
 
     # Retention checkpoints
 

@@ -7,7 +7,7 @@ import pytest
 from service.bodies import model
 from service.engine.test_spending import FREE, PRICED, amend, opened, play
 from smidgen.service.engine.engine import Engine
-from smidgen.service.monitoring.spend_curve import LATEST, WINDOW, spend_points
+from smidgen.service.monitoring.curves import LATEST, WINDOW, spend_points
 
 
 def points(engine: Engine) -> list[dict[str, float]]:
@@ -42,7 +42,7 @@ def test_a_few_decisions_are_one_window_and_only_the_latest_are_read() -> None:
     assert len(points(engine)) == LATEST // WINDOW
 
 
-def test_models_without_a_budget_and_those_beside_others_have_none() -> None:
+def test_models_without_a_budget_and_followers_have_none() -> None:
     engine, _, _ = opened()
     engine.create("shadow", model({"loop": "choose", "feedback": "reward", "shadow_of": "m"}))
     assert spend_points(engine.store, engine.models["shadow"]) is None
