@@ -1,4 +1,4 @@
-"""W10: four drafts of 200 words in, one edit back, beside scikit-learn's vectorizers on the same texts."""
+"""W10: four drafts of 200 words in, one edit back, next to scikit-learn's vectorizers on the same texts."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Figure:
 
     @property
     def reached(self) -> str:
-        """Whether the median is where it should be."""
+        """True if the median is where it should be."""
         if not self.aim:
             return ""
         sign, value = self.aim.split()

@@ -1,4 +1,4 @@
-"""W9: one ask and one tell of QuadraticTuner, beside the same in numpy, Optuna's TPE and CMA-ES."""
+"""W9: one ask and one tell of QuadraticTuner, next to the same in numpy, Optuna's TPE and CMA-ES."""
 
 from __future__ import annotations
 

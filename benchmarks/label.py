@@ -24,7 +24,7 @@ SHAPE: dict[str, Any] = {"dim": FEATURES, "n_classes": CLASSES}
 
 
 def text(quick: bool) -> Workload:
-    """W1: one-bit multiclass learning on sparse text, with those who see the true label beside it."""
+    """W1: one-bit multiclass learning on sparse text, with those who see the true label next to it."""
     contenders: dict[str, Contender] = {}
     remarks: dict[str, str] = {}
     for name, maker, settings, dtypes in (

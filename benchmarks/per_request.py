@@ -1,4 +1,4 @@
-"""What a request costs the service, in CPU of the whole process, beside another version of it on the same machine.
+"""What a request costs the service, in CPU of the whole process, next to another version of it on the same machine.
 
 CPU time says the same on a machine that others use too, where requests per second do not. Both versions run at once and
 take turns, round after round, each loaded by the same callers.

@@ -95,7 +95,7 @@ def _ours(
 
 
 def _add_twin(contenders: dict[str, Contender], remarks: dict[str, str], X: FloatArray, rewards: FloatArray) -> None:
-    """LinUCB in C++, beside our kernel on checked arrays: both without the entrance."""
+    """LinUCB in C++, next to our kernel on checked arrays: both without the entrance."""
     T, K, dim = X.shape
     try:
         loop = twin("rewards.cpp", "linucb", DIM=dim, CANDIDATES=K)

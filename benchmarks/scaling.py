@@ -1,4 +1,4 @@
-"""Time and memory against size: log-log slopes beside what each learner's docstring promises."""
+"""Time and memory against size: log-log slopes next to what each learner's docstring promises."""
 
 from __future__ import annotations
 

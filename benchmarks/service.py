@@ -129,7 +129,7 @@ def _feedbacks(server: Server, model: Model, count: int) -> list[bytes]:
 def decisions(folder: Path, count: int, rounds: int) -> Iterator[Figure]:
     """CPU of the server for a decision on 50 candidates with 100 features, as JSON and compact.
 
-    Beside it, the same body read and checked by the same server, which then does nothing.
+    Next to it, the same body read and checked by the same server, which then does nothing.
     """
     matrix = np.random.default_rng(0).normal(size=(50, 100)).round(6)
     ids = [f"d{i}" for i in range(50)]

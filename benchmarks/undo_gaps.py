@@ -86,7 +86,7 @@ class Flow(threading.Thread):
 
 
 def measure(url: str, what: str, call: Callable[[httpx.Client], httpx.Response]) -> None:
-    """One piece of work on the past, with others at work beside it."""
+    """One piece of work on the past, with others at work next to it."""
     flows = [Flow(url, "small"), Flow(url, "large")]
     for flow in flows:
         flow.start()

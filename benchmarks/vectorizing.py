@@ -1,4 +1,4 @@
-"""Records to rows (W6): one by one, in lists, in frames; candidates with a context; beside those who do it too."""
+"""Records to rows (W6): one by one, in lists, in frames; candidates with a context; next to those who do it too."""
 
 from __future__ import annotations
 

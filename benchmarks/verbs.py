@@ -41,7 +41,7 @@ def sparse_rows(quick: bool) -> Workload:
 
 
 def labels(name: str, X: Any, n_classes: int, forms: dict[str, Callable[[], list[Any]]]) -> Workload:
-    """One decide and one learn of Banditron and Confidit for contexts in several forms; peers; our streams beside."""
+    """One decide and one learn of Banditron and Confidit for contexts in several forms; peers; our streams next to."""
     truth: IntArray = np.random.default_rng(1).integers(n_classes, size=ROUNDS)
 
     def calls(maker: Callable[..., LabelLearner], contexts: Callable[[], list[Any]]) -> Callable[[], object]:

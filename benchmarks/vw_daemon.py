@@ -1,4 +1,4 @@
-"""Vowpal Wabbit as a daemon beside the service: requests, CPU, and what is left after ``kill -9``.
+"""Vowpal Wabbit as a daemon next to the service: requests, CPU, and what is left after ``kill -9``.
 
 Its packages from PyPI bring the daemon inside the library: it listens on a plain socket, takes examples as lines of
 text and answers with a line. It speaks no HTTP, has no ids, no log and no late feedback, and keeps what it learns in

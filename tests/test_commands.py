@@ -14,7 +14,7 @@ from smidgen.cli import GROUP, add_plugin_commands, plugin_commands
 
 ROOT = Path(__file__).parents[1]
 
-GUEST = """
+PLUGIN = """
 import typer
 
 app = typer.Typer(help="Apples and pears.")
@@ -50,13 +50,13 @@ def install(folder: Path, name: str, **commands: str) -> None:
 
 
 @pytest.fixture
-def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "greengrocer.py").write_text(GUEST)
+def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "greengrocer.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 
 
-def house() -> typer.Typer:
+def commands() -> typer.Typer:
     app = typer.Typer()
 
     @app.command()
@@ -75,9 +75,9 @@ def invoke(app: typer.Typer, *arguments: str) -> Result:
 
 
 class TestGuests:
-    def test_a_function_and_a_family_of_commands(self, guests: Path) -> None:
-        install(guests, "greengrocer", fruit="greengrocer:app", greet="greengrocer:greet")
-        app = house()
+    def test_a_function_and_a_family_of_commands(self, plugins: Path) -> None:
+        install(plugins, "greengrocer", fruit="greengrocer:app", greet="greengrocer:greet")
+        app = commands()
         add_plugin_commands(app)
         assert invoke(app, "fruit", "weigh", "4").output == "8 pounds\n"
         assert invoke(app, "greet", "--name", "Ada").output == "hello Ada\n"
@@ -86,9 +86,9 @@ class TestGuests:
         assert "Apples and pears." in outcome
         assert "Say hello." in outcome
 
-    def test_ours_keep_their_names(self, guests: Path) -> None:
-        install(guests, "greengrocer", serve="greengrocer:greet", tidy="greengrocer:greet")
-        app = house()
+    def test_ours_keep_their_names(self, plugins: Path) -> None:
+        install(plugins, "greengrocer", serve="greengrocer:greet", tidy="greengrocer:greet")
+        app = commands()
         add_plugin_commands(app)
         assert invoke(app, "serve").output == "ours\n"
         assert invoke(app, "tidy").output == "tidied\n"
@@ -102,9 +102,9 @@ class TestGuests:
             ("greengrocer:stone", "must be a function or a typer.Typer"),
         ],
     )
-    def test_a_broken_one_says_why_and_spoils_nothing(self, guests: Path, value: str, why: str) -> None:
-        install(guests, "greengrocer", fruit=value, greet="greengrocer:greet")
-        app = house()
+    def test_a_broken_one_says_why_and_spoils_nothing(self, plugins: Path, value: str, why: str) -> None:
+        install(plugins, "greengrocer", fruit=value, greet="greengrocer:greet")
+        app = commands()
         add_plugin_commands(app)
         assert "fruit" in invoke(app, "--help").output, "it is not hidden"
         ended = invoke(app, "fruit", "weigh", "--apples", "4")
@@ -113,10 +113,10 @@ class TestGuests:
         assert value in str(ended.exception)
         assert invoke(app, "greet").output == "hello you\n"
 
-    def test_a_name_that_two_bring(self, guests: Path) -> None:
-        install(guests, "greengrocer", fruit="greengrocer:app")
-        install(guests, "supermarket", fruit="greengrocer:greet")
-        app = house()
+    def test_a_name_that_two_bring(self, plugins: Path) -> None:
+        install(plugins, "greengrocer", fruit="greengrocer:app")
+        install(plugins, "supermarket", fruit="greengrocer:greet")
+        app = commands()
         add_plugin_commands(app)
         ended = invoke(app, "fruit")
         assert ended.exit_code == 1
@@ -124,9 +124,9 @@ class TestGuests:
 
 
 class TestPapers:
-    def test_a_command_that_is_named_twice_is_one(self, guests: Path) -> None:
+    def test_a_command_that_is_named_twice_is_one(self, plugins: Path) -> None:
         for name in ("greengrocer", "greengrocer_in_a_checkout"):
-            install(guests, name, fruit="greengrocer:app")
+            install(plugins, name, fruit="greengrocer:app")
         assert [each.value for each in plugin_commands()["fruit"]] == ["greengrocer:app"]
 
     def test_the_papers_declare_their_command(self) -> None:

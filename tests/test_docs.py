@@ -38,6 +38,7 @@ def _listings() -> ModuleType:
 listings = _listings()
 API = "\n".join(listings.on_page_markdown(page.read_text()) for page in sorted((DOCS / "api").glob("*.md")))
 DIRECTIVES = frozenset(re.findall(r"^::: (\S+)", API, re.MULTILINE))
+DATE = re.compile(r"\b2\d{3}-\d{2}-\d{2}\b")
 PARTS = ("Update", "Symbols", "Assumes", "Bound", "Cost", "Differs")
 OURS = {name: cls for name, cls in learners.items() if cls.__module__.startswith("smidgen.")}
 
@@ -217,6 +218,17 @@ class TestDecisions:
         assert f"]({page.name})" in (DOCS / "decisions" / "index.md").read_text()
         headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
         assert headings == ["Context", "Decision", "Consequences"]
+
+
+def test_pages_of_figures_say_when_they_were_measured() -> None:
+    folders = [*(ROOT / "docs/beyond").glob("*.md"), *(ROOT / "docs/papers").glob("*.md")]
+    others = ["speed.md", "evidence/service-performance.md", "evidence/fault-tolerance.md", "operate/scale.md"]
+    pages = [page for page in folders if page.name not in ("index.md", "claims.md")]  # made of the others
+    undated = [
+        page.name for page in (*pages, *(ROOT / "docs" / each for each in others)) if not DATE.search(page.read_text())
+    ]
+    assert len(pages) > 15
+    assert undated == []
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)

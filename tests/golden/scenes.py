@@ -49,7 +49,7 @@ def scene(function: Scene) -> Scene:
 
 
 class Stage:
-    """A service that stories are told to.
+    """A service that scenes are played on.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ def own_learners() -> list[str]:
 
 
 def save_learners(folder: Path, names: Sequence[str]) -> None:
-    """Learners: each as it was saved, what it was told then, and what it was saved as after that."""
+    """Learners: each as it was saved, the feedback that it got then, and its bytes after that."""
     for name in names:
         case = next(iter(cases_of(learners[name])))
         learner, contexts = case.make(), case.form.contexts(1, 9)

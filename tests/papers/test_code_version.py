@@ -189,9 +189,9 @@ WORKS = (
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Our own source, to be changed."""
-    folder = tmp_path_factory.mktemp("house")
+    folder = tmp_path_factory.mktemp("copied")
     for package in (smidgen, smidgen_papers):
         origin = Path(str(package.__file__)).parent
         shutil.copytree(origin, folder / origin.name, ignore=shutil.ignore_patterns("__pycache__", "service", "*.js"))
@@ -203,9 +203,9 @@ def versions(code: Code) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def code(house: Path) -> Code:
+def code(copied: Path) -> Code:
     """The code as it is, read before any change."""
-    found = Code({root: house / root for root in ROOTS})
+    found = Code({root: copied / root for root in ROOTS})
     versions(found)
     return found
 
@@ -234,29 +234,29 @@ class Newcomer(Banditron):
 '''
 
 
-def test_a_new_learner_makes_no_result_stale(house: Path, standing: dict[str, str]) -> None:
-    (house / "smidgen/learners/label/newcomer.py").write_text(LEARNER)
+def test_a_new_learner_makes_no_result_stale(copied: Path, standing: dict[str, str]) -> None:
+    (copied / "smidgen/learners/label/newcomer.py").write_text(LEARNER)
     for path in ("smidgen/learners/label/__init__.py", "smidgen/learners/__init__.py"):
-        entrance = house / path
+        entrance = copied / path
         entrance.write_text(entrance.read_text() + "\nfrom smidgen.learners.label.newcomer import Newcomer\n")
-    front = house / "smidgen/__init__.py"
+    front = copied / "smidgen/__init__.py"
     text = front.read_text()
     assert "\nif TYPE_CHECKING:\n" in text
     new = "\nif TYPE_CHECKING:\n    from smidgen.learners import Newcomer\n"
     front.write_text(text.replace("\nif TYPE_CHECKING:\n", new))
-    assert versions(Code({root: house / root for root in ROOTS})) == standing
+    assert versions(Code({root: copied / root for root in ROOTS})) == standing
 
 
 @pytest.mark.parametrize("file", [pytest.param("label.cpp", marks=pytest.mark.long), "classes.hpp"])
 def test_a_line_of_compiled_code_makes_those_stale_that_run_it(
-    house: Path, standing: dict[str, str], file: str
+    copied: Path, standing: dict[str, str], file: str
 ) -> None:
-    kernel = house / "smidgen/_core" / file
+    kernel = copied / "smidgen/_core" / file
     text = kernel.read_text()
 
     def stale(changed: str) -> set[str]:
         kernel.write_text(changed)
-        after = versions(Code({root: house / root for root in ROOTS}))
+        after = versions(Code({root: copied / root for root in ROOTS}))
         kernel.write_text(text)
         return {work for work in WORKS if after[work] != standing[work]}
 

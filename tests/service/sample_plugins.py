@@ -169,8 +169,8 @@ def plugin_learners() -> Iterator[None]:
     try:
         yield
     finally:
-        for guest in (NearestMean, SignDescent):
-            del learners[guest.__name__], cards[guest.__name__]
+        for plugin in (NearestMean, SignDescent):
+            del learners[plugin.__name__], cards[plugin.__name__]
 
 
 @contextmanager

@@ -27,7 +27,7 @@ add_figure(
 add_figure(
     "coactive2012/fig3",
     title="Web search, noisy feedback: perceptron and ranking SVM",
-    shows="Average regret of the preference perceptron and of a ranking SVM, trained anew at every 10 % more pairs, "
+    shows="Average regret of the preference perceptron and of a ranking SVM, trained again at every 10 % more pairs, "
     "with "
     "users who go by the labels of the first ten documents: the perceptron is lower over most of the range (30 minutes "
     "against 20 hours of computing), and neither goes to zero.",

@@ -160,7 +160,7 @@ def verify(
         bool, typer.Option("--keep", help="Take the earlier answers over into OUT, for what came out as it was.")
     ] = False,
 ) -> None:
-    """Compute parts of an earlier run anew, and compare: the code of today should give the same.
+    """Compute parts of an earlier run again, and compare: the code of today should give the same.
 
     Of every kind of part (a function with a data set and a learner) one is computed. The run ends with 1 if something
     came out otherwise. Times are not compared.

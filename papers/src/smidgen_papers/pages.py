@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import date
 from difflib import unified_diff
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,9 +30,9 @@ _COLOURS = dict(zip(_SIGNS.values(), ("good", "bad", "open"), strict=True))
 
 
 def write_pages(runs: Iterable[tuple[Run, Shown]], docs: Path) -> list[Path]:
-    """Write ``docs/papers/NAME.md`` for every paper, the pictures beside them, and the table of all claims.
+    """Write ``docs/papers/NAME.md`` for every paper, the pictures next to them, and the table of all claims.
 
-    Pages that people write (``docs/beyond``) keep their text; the pictures that they have are drawn anew.
+    Pages that people write (``docs/beyond``) keep their text; the pictures that they have are drawn again.
     """
     listed = list(runs)
     everything = [(run, shown) for run, shown in listed if catalogue.papers[shown.figure.paper].page]
@@ -92,7 +93,7 @@ def _page(name: str, runs: list[tuple[Run, Shown]], folder: Path) -> str:
         "",
         f"{paper.citation}",
         "",
-        f"`smidgen papers pages` writes this page from the results of `smidgen papers run {name}`.",
+        f"`smidgen papers pages` wrote this page on {date.today()} from the results of `smidgen papers run {name}`.",
         "",
     ]
     for run, shown in runs:

@@ -30,7 +30,7 @@ class Place:
     kept: Path
 
     def has(self, name: str) -> bool:
-        """Whether the data set of this name (see `smidgen_papers.data.sets`) is there."""
+        """Check whether the data set of this name (see `smidgen_papers.data.sets`) is there."""
         return self.data is not None and available(name, self.data)
 
 
@@ -53,7 +53,7 @@ class Run:
     seed: int = 0
 
     def has(self, name: str) -> bool:
-        """Whether the data set of this name is there."""
+        """Check whether the data set of this name is there."""
         return self.place.has(name)
 
 
@@ -72,7 +72,7 @@ class Part:
     settings
         Its arguments.
     data
-        The data sets that it reads, beside those that its settings name: another version of the data is another part.
+        The data sets that it reads, next to those that its settings name: another version of the data is another part.
     seconds
         About how long it takes; for the progress bar and the order of work only.
     """

@@ -1,4 +1,4 @@
-"""The remarks on pages that are there: put in anew when only the prose has changed, without the results of a run."""
+"""The remarks on pages that are there: put in again when only the prose has changed, without the results of a run."""
 
 from __future__ import annotations
 

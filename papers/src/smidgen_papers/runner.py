@@ -88,7 +88,7 @@ def show(figure: Figure, run: Run) -> Shown:
 
 
 def complete(figure: Figure, run: Run) -> bool:
-    """Whether every part that the figure and its claims need is kept."""
+    """Check whether every part that the figure and its claims need is kept."""
     return not work_of([figure], run).missing
 
 

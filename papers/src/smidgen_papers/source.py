@@ -141,7 +141,7 @@ def _statement(node: ast.stmt) -> Statement:
     if isinstance(node, ast.ClassDef):
         for inner in node.body:
             if isinstance(inner, _Function):
-                name = inner.name if inner.name not in methods else f"{inner.name}."  # a setter beside its property
+                name = inner.name if inner.name not in methods else f"{inner.name}."  # a setter next to its property
                 methods[name] = _statement(inner)
         node.body = [each for each in node.body if not isinstance(each, _Function)] or [ast.Pass()]
     walk = _Walk()

@@ -132,7 +132,7 @@ def prepared(*data: str) -> Callable[[Callable[P, Arrays]], Callable[P, Arrays]]
     """Keep what a slow preparation returns, on disk and in this process.
 
     The function is called as ``f(place, **settings)`` and returns arrays by name; ``data`` names the data sets that it
-    may read beside those that its settings name. The last few answers stay in memory, so that
+    may read next to those that its settings name. The last few answers stay in memory, so that
     the parts of one worker share them: do not change them.
     """
 
@@ -196,7 +196,7 @@ def _save(path: Path, arrays: Arrays | None) -> None:
 
 
 def _write(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside the target, then rename: a reader sees the old file or the new one."""
+    """Write next to the target, then rename: a reader sees the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
     os.close(handle)

@@ -1,4 +1,4 @@
-"""Does the code of today still give the answers of an earlier run? Compute some of them anew, and compare."""
+"""Does the code of today still give the answers of an earlier run? Compute some of them again, and compare."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Verdict:
     checked: tuple[Checked, ...]
 
     def holds(self, tolerance: float = 0.0) -> bool:
-        """Whether every kind of work that the earlier run has was computed again and came out as it was."""
+        """Check whether every kind of work that the earlier run has was computed again and came out as it was."""
         return bool(self.checked) and all(one.deviation <= tolerance for one in self.checked)
 
 
@@ -85,7 +85,7 @@ def verify(
     earlier
         The folder of its finished parts, ``OUT/kept``.
     everything
-        Compute every part anew. Otherwise one of each kind, the quickest: a kind is a function with its data sets
+        Compute every part again. Otherwise one of each kind, the quickest: a kind is a function with its data sets
         and its learner.
     jobs
         How many parts at a time.

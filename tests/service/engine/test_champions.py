@@ -359,7 +359,7 @@ def test_a_follower_that_fails_delays_no_request(monkeypatch: pytest.MonkeyPatch
     own = world.engine.learners.get(world.engine.models["challenger"], None).learner
 
     def fail(*_: Any) -> Any:
-        raise ZeroDivisionError("a guest's")
+        raise ZeroDivisionError("a plugin's")
 
     monkeypatch.setattr(own, "decide", fail)
     assert world.play(1)[0]["model"] == "champion"

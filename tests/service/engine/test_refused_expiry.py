@@ -23,10 +23,10 @@ from smidgen.service.engine.replay import LearningEvent
 
 SONGS = {"loop": "choose", "keyed": True, "default_reward": 0.0, "window_s": 50}
 MANY = 2 * SWEPT + 90
-REFUSED, FAILED = InvalidFeedback("it is no reward", "give one"), RuntimeError("a guest's own")
+REFUSED, FAILED = InvalidFeedback("it is no reward", "give one"), RuntimeError("a plugin's own")
 
 
-class House:
+class Harness:
     """A service whose learners refuse silence of some people, and one decision after the other."""
 
     def __init__(self, store: str, folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
@@ -101,30 +101,30 @@ class House:
 def test_many_that_are_refused_keep_nobody_waiting(
     store: str, error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = House(store, tmp_path, monkeypatch, error)
-    made = [house.ask(f"bad{n % 3}") for n in range(MANY)] + [house.ask(f"good{n % 3}") for n in range(5)]
-    made.append(house.ask("bad0"))
-    house.clock.now += 60
-    house.sweep()
-    found = house.silences()
+    harness = Harness(store, tmp_path, monkeypatch, error)
+    made = [harness.ask(f"bad{n % 3}") for n in range(MANY)] + [harness.ask(f"good{n % 3}") for n in range(5)]
+    made.append(harness.ask("bad0"))
+    harness.clock.now += 60
+    harness.sweep()
+    found = harness.silences()
     assert [id for id, _ in found] == made, "in the order of their ends"
     assert [version for _, version in found] == [None] * MANY + [1, 2, 3, 4, 5] + [None]
-    assert house.tried.total() == len(made)
-    house.restart()
-    house.ask("good0")
-    assert not any(engine.has_expired(patience=0.0) for engine in house.engines)
-    house.clock.now += 60
-    house.sweep()
-    assert house.tried.total() == len(made) + 1, "what was refused is not tried again"
-    assert house.silences()[-1][1] == 6
+    assert harness.tried.total() == len(made)
+    harness.restart()
+    harness.ask("good0")
+    assert not any(engine.has_expired(patience=0.0) for engine in harness.engines)
+    harness.clock.now += 60
+    harness.sweep()
+    assert harness.tried.total() == len(made) + 1, "what was refused is not tried again"
+    assert harness.silences()[-1][1] == 6
 
 
 def test_what_is_said_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    house = House("sqlite", tmp_path / "data", monkeypatch, InvalidFeedback("it is no reward", "give one"))
-    bad, good = house.ask("bad"), house.ask("good")
-    house.clock.now += 60
-    house.sweep()
-    engine = house.engine
+    harness = Harness("sqlite", tmp_path / "data", monkeypatch, InvalidFeedback("it is no reward", "give one"))
+    bad, good = harness.ask("bad"), harness.ask("good")
+    harness.clock.now += 60
+    harness.sweep()
+    engine = harness.engine
     story = engine.story(bad)
     assert story.learnt_version is None
     assert story.feedback == {"default_reward": 0.0}
@@ -147,17 +147,17 @@ def test_what_is_said_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_late_feedback_after_it_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    house = House("memory", tmp_path, monkeypatch, InvalidFeedback("it is no reward", "give one"))
-    made = [*(house.ask("bad") for _ in range(3)), house.ask("good"), house.ask("good")]
-    house.clock.now += 60
-    assert house.engine.feedback(made[3], feedback_body(reward=1.0)).status == "late"
-    assert house.silences() == [*((id, None) for id in made[:3]), (made[3], 1)]
+    harness = Harness("memory", tmp_path, monkeypatch, InvalidFeedback("it is no reward", "give one"))
+    made = [*(harness.ask("bad") for _ in range(3)), harness.ask("good"), harness.ask("good")]
+    harness.clock.now += 60
+    assert harness.engine.feedback(made[3], feedback_body(reward=1.0)).status == "late"
+    assert harness.silences() == [*((id, None) for id in made[:3]), (made[3], 1)]
 
 
 def test_those_of_a_model_that_cannot_be_read_keep_nobody_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = House("sqlite", tmp_path, monkeypatch, InvalidFeedback("it is no reward", "give one"))
+    harness = Harness("sqlite", tmp_path, monkeypatch, InvalidFeedback("it is no reward", "give one"))
     get = LearnerCache.get
 
     def broken(cache: LearnerCache, served: ServedModel, key: str | None) -> Any:
@@ -165,13 +165,13 @@ def test_those_of_a_model_that_cannot_be_read_keep_nobody_waiting(
             raise RuntimeError("its state is gone")
         return get(cache, served, key)
 
-    lost = [house.ask("lost") for _ in range(MANY)]
-    good = house.ask("good")
+    lost = [harness.ask("lost") for _ in range(MANY)]
+    good = harness.ask("good")
     monkeypatch.setattr(LearnerCache, "get", broken)
-    house.clock.now += 60
-    house.sweep()
-    assert house.silences() == [(good, 1)]
+    harness.clock.now += 60
+    harness.sweep()
+    assert harness.silences() == [(good, 1)]
     monkeypatch.setattr(LearnerCache, "get", get)
-    house.restart()
-    house.sweep()
-    assert [id for id, _ in house.silences()] == [good, *lost], "nothing is lost by that"
+    harness.restart()
+    harness.sweep()
+    assert [id for id, _ in harness.silences()] == [good, *lost], "nothing is lost by that"

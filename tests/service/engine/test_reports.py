@@ -23,7 +23,7 @@ from smidgen.service.errors import Conflict, Impossible
 PARTS = {"click": 0.25, "purchase": 1.0, "refund": -1.0}
 
 
-class House:
+class Harness:
     """A service with a model of banners."""
 
     def __init__(self, folder: Path, clock: Clock, store: str = "sqlite", **body: Any) -> None:
@@ -88,66 +88,69 @@ def store(request: pytest.FixtureRequest) -> str:
 def test_reports_come_to_one_reward_at_the_windows_end(
     rewards: Any, given: list[Any], expected: float, store: str, tmp_path: Path, clock: Clock
 ) -> None:
-    house = House(tmp_path, clock, store, rewards=rewards)
-    id = house.ask()
+    harness = Harness(tmp_path, clock, store, rewards=rewards)
+    id = harness.ask()
     for value in given:
-        assert house.report(id, reward=value) == "recorded"
-    assert house.engine.models["m"].version == 0
-    assert house.engine.describe("m").answered == 1
-    house.restart()
-    house.end()
-    assert house.types == ["decision", *["reported"] * len(given), "settled"]
-    assert house.learned(id) == pytest.approx(expected)
-    assert (house.engine.models["m"].version, house.engine.describe("m").answered) == (1, 1)
-    house.end()
-    assert house.engine.models["m"].version == 1, "once"
-    assert house.report(id, reward=given[0]) == "duplicate"
+        assert harness.report(id, reward=value) == "recorded"
+    assert harness.engine.models["m"].version == 0
+    assert harness.engine.describe("m").answered == 1
+    harness.restart()
+    harness.end()
+    assert harness.types == ["decision", *["reported"] * len(given), "settled"]
+    assert harness.learned(id) == pytest.approx(expected)
+    assert (harness.engine.models["m"].version, harness.engine.describe("m").answered) == (1, 1)
+    harness.end()
+    assert harness.engine.models["m"].version == 1, "once"
+    assert harness.report(id, reward=given[0]) == "duplicate"
     late = {"reward": {"click": 7.0}} if isinstance(rewards, dict) else {"reward": 0.125}
-    assert house.report(id, **late) == "late"
-    assert house.report(id, **late) == "late"
-    assert house.engine.describe("m").late == 1
+    assert harness.report(id, **late) == "late"
+    assert harness.report(id, **late) == "late"
+    assert harness.engine.describe("m").late == 1
 
 
 def test_the_order_of_reports_is_all_one(tmp_path: Path, clock: Clock) -> None:
     reports = [{"click": 1.0}, {"purchase": 0.3}, {"purchase": 0.1}]
-    house = House(tmp_path, clock, rewards=PARTS)
+    harness = Harness(tmp_path, clock, rewards=PARTS)
     found = set()
     for order in itertools.permutations(enumerate(reports)):
-        id = house.ask()
+        id = harness.ask()
         for place, value in order:
-            house.report(id, reward=value, id=str(place))
-        house.report(id, final=True)
-        found.add(house.learned(id))
+            harness.report(id, reward=value, id=str(place))
+        harness.report(id, final=True)
+        found.add(harness.learned(id))
     assert found == {0.65}
 
 
 def test_a_final_report_and_all_parts_end_it_at_once(store: str, tmp_path: Path, clock: Clock) -> None:
-    house = House(tmp_path, clock, store, rewards={"click": 0.5, "buy": 0.5})
-    id = house.ask()
-    assert [house.report(id, reward={"click": 1.0}), house.report(id, reward={"buy": 1.0})] == ["recorded", "learnt"]
-    id = house.ask(activate=False)
-    assert house.report(id, reward={"click": 1.0}, final=True) == "learnt"
-    assert house.engine.models["m"].version == 2
-    id = house.ask()
-    assert "no reward" in house.refusal(id, final=True).problem
-    assert house.report(id, reward={"buy": 1.0}) == "recorded"
-    assert house.report(id, final=True) == "learnt"
+    harness = Harness(tmp_path, clock, store, rewards={"click": 0.5, "buy": 0.5})
+    id = harness.ask()
+    assert [harness.report(id, reward={"click": 1.0}), harness.report(id, reward={"buy": 1.0})] == [
+        "recorded",
+        "learnt",
+    ]
+    id = harness.ask(activate=False)
+    assert harness.report(id, reward={"click": 1.0}, final=True) == "learnt"
+    assert harness.engine.models["m"].version == 2
+    id = harness.ask()
+    assert "no reward" in harness.refusal(id, final=True).problem
+    assert harness.report(id, reward={"buy": 1.0}) == "recorded"
+    assert harness.report(id, final=True) == "learnt"
 
 
 def test_repeats_and_ids(store: str, tmp_path: Path, clock: Clock) -> None:
-    house = House(tmp_path, clock, store, rewards=PARTS)
-    id = house.ask()
-    assert [house.report(id, reward={"click": 1.0}, id="x") for _ in range(2)] == ["recorded", "duplicate"]
-    assert isinstance(house.refusal(id, reward={"click": 2.0}, id="x"), Conflict)
-    assert isinstance(house.refusal(id, reward={"click": 2.0}), Conflict)
-    assert house.report(id, reward={"click": 2.0}, id="y") == "recorded"
-    house.end()
-    assert house.learned(id) == 0.75
+    harness = Harness(tmp_path, clock, store, rewards=PARTS)
+    id = harness.ask()
+    assert [harness.report(id, reward={"click": 1.0}, id="x") for _ in range(2)] == ["recorded", "duplicate"]
+    assert isinstance(harness.refusal(id, reward={"click": 2.0}, id="x"), Conflict)
+    assert isinstance(harness.refusal(id, reward={"click": 2.0}), Conflict)
+    assert harness.report(id, reward={"click": 2.0}, id="y") == "recorded"
+    harness.end()
+    assert harness.learned(id) == 0.75
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path, clock: Clock) -> None:
-    house = House(tmp_path, clock, rewards=PARTS)
-    id = house.ask()
+    harness = Harness(tmp_path, clock, rewards=PARTS)
+    id = harness.ask()
     for body, says in (
         ({"reward": 1.0}, "expects parts"),
         ({"reward": {"clik": 1.0}}, "reward.clik"),
@@ -156,92 +159,92 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, clock: Clock) -> None:
         ({}, "is empty"),
         ({"better": "a"}, "learns from"),
     ):
-        assert says in house.refusal(id, **body).problem
-    house.engine.create("last", model({"loop": "choose", "feedback": "reward", "rewards": "last"}))
-    last = house.engine.decide("last", request({"candidates": [{"id": "a"}]}))["decision"]
-    assert "reward is 1.5" in house.refusal(last, reward=1.5).problem
-    assert "no parts" in house.refusal(last, reward={"a": 1.0}).problem
+        assert says in harness.refusal(id, **body).problem
+    harness.engine.create("last", model({"loop": "choose", "feedback": "reward", "rewards": "last"}))
+    last = harness.engine.decide("last", request({"candidates": [{"id": "a"}]}))["decision"]
+    assert "reward is 1.5" in harness.refusal(last, reward=1.5).problem
+    assert "no parts" in harness.refusal(last, reward={"a": 1.0}).problem
     for place in range(MOST):
-        assert house.report(id, reward={"click": 0.0}, id=str(place)) == "recorded"
-    assert "limit" in house.refusal(id, reward={"click": 1.0}, id="more").problem
+        assert harness.report(id, reward={"click": 0.0}, id=str(place)) == "recorded"
+    assert "limit" in harness.refusal(id, reward={"click": 1.0}, id="more").problem
     for rewards, says in (({"click": 2e6}, "rewards.click"), ("sum", "learns from rewards")):
         feedback = "better" if rewards == "sum" else "reward"
         with pytest.raises(Impossible, match=says):
-            house.engine.create("n", model({"loop": "choose", "feedback": feedback, "rewards": rewards}))
+            harness.engine.create("n", model({"loop": "choose", "feedback": feedback, "rewards": rewards}))
 
 
 def test_costs_alone_leave_a_decision_open(store: str, tmp_path: Path, clock: Clock) -> None:
-    house = House(tmp_path, clock, store, default_reward=0.5)
-    id = house.ask()
-    assert [house.report(id, costs={"usd": 0.1}) for _ in range(2)] == ["recorded", "duplicate"]
-    house.end()
-    assert house.learned(id) == 0.5, "costs alone do not stop the default reward"
-    assert house.types == ["decision", "reported", "expired"]
-    assert (house.engine.describe("m").answered, house.report(id, costs={"usd": 0.2})) == (0, "late")
-    id = house.ask()
-    assert house.report(id, reward=1.0, costs={"usd": 0.1}) == "learnt"
-    assert house.report(id, costs={"usd": 0.3}) == "recorded"
-    assert house.report(id, reward=1.0, costs={"usd": 0.1}) == "duplicate"
-    assert house.engine.models["m"].version == 2
+    harness = Harness(tmp_path, clock, store, default_reward=0.5)
+    id = harness.ask()
+    assert [harness.report(id, costs={"usd": 0.1}) for _ in range(2)] == ["recorded", "duplicate"]
+    harness.end()
+    assert harness.learned(id) == 0.5, "costs alone do not stop the default reward"
+    assert harness.types == ["decision", "reported", "expired"]
+    assert (harness.engine.describe("m").answered, harness.report(id, costs={"usd": 0.2})) == (0, "late")
+    id = harness.ask()
+    assert harness.report(id, reward=1.0, costs={"usd": 0.1}) == "learnt"
+    assert harness.report(id, costs={"usd": 0.3}) == "recorded"
+    assert harness.report(id, reward=1.0, costs={"usd": 0.1}) == "duplicate"
+    assert harness.engine.models["m"].version == 2
 
 
 def test_a_default_reward_is_for_decisions_without_any_report(tmp_path: Path, clock: Clock) -> None:
-    house = House(tmp_path, clock, rewards="sum", default_reward=0.5)
-    silent, heard = house.ask(), house.ask()
-    house.report(heard, reward=0.25)
-    house.end()
-    assert (house.learned(silent), house.learned(heard)) == (0.5, 0.25)
-    assert house.types[-2:] == ["expired", "settled"], "in the order of their ends"
+    harness = Harness(tmp_path, clock, rewards="sum", default_reward=0.5)
+    silent, answered = harness.ask(), harness.ask()
+    harness.report(answered, reward=0.25)
+    harness.end()
+    assert (harness.learned(silent), harness.learned(answered)) == (0.5, 0.25)
+    assert harness.types[-2:] == ["expired", "settled"], "in the order of their ends"
 
 
 def test_retract_drops_reports_and_undoes_their_lesson(store: str, tmp_path: Path, clock: Clock) -> None:
-    house = House(tmp_path, clock, store, rewards="sum", default_reward=0.5)
-    id = house.ask()
-    house.report(id, reward=0.25)
-    assert house.engine.retract(id).model_version == 0
-    assert house.engine.describe("m").answered == 0
-    assert house.report(id, reward=0.25) == "recorded", "as if it had never come"
-    house.report(id, reward=0.5, final=True)
-    assert house.learned(id) == 0.75
-    assert house.engine.retract(id).model_version == 2
-    assert house.engine.describe("m").answered == 0
-    assert house.report(id, reward=0.125, final=True) == "learnt"
-    version = house.engine.models["m"].version
-    house.engine.roll_back("m", version - 1)
-    assert house.report(id, reward=0.25) == "late"
-    assert house.types.count("withdrawn") == 1
+    harness = Harness(tmp_path, clock, store, rewards="sum", default_reward=0.5)
+    id = harness.ask()
+    harness.report(id, reward=0.25)
+    assert harness.engine.retract(id).model_version == 0
+    assert harness.engine.describe("m").answered == 0
+    assert harness.report(id, reward=0.25) == "recorded", "as if it had never come"
+    harness.report(id, reward=0.5, final=True)
+    assert harness.learned(id) == 0.75
+    assert harness.engine.retract(id).model_version == 2
+    assert harness.engine.describe("m").answered == 0
+    assert harness.report(id, reward=0.125, final=True) == "learnt"
+    version = harness.engine.models["m"].version
+    harness.engine.roll_back("m", version - 1)
+    assert harness.report(id, reward=0.25) == "late"
+    assert harness.types.count("withdrawn") == 1
 
 
 def test_a_decision_keeps_the_rule_that_it_was_made_under(tmp_path: Path, clock: Clock) -> None:
-    house = House(tmp_path, clock, rewards=PARTS)
-    old = house.ask()
-    house.report(old, reward={"click": 1.0})
-    assert amend(house.engine, "m", rewards="first").rewards == "first"
-    new = house.ask()
-    assert house.report(new, reward=0.5) == "learnt"
-    assert house.report(old, reward={"purchase": 0.5}) == "recorded"
-    house.restart()
-    house.end()
-    assert house.learned(old) == 0.75
+    harness = Harness(tmp_path, clock, rewards=PARTS)
+    old = harness.ask()
+    harness.report(old, reward={"click": 1.0})
+    assert amend(harness.engine, "m", rewards="first").rewards == "first"
+    new = harness.ask()
+    assert harness.report(new, reward=0.5) == "learnt"
+    assert harness.report(old, reward={"purchase": 0.5}) == "recorded"
+    harness.restart()
+    harness.end()
+    assert harness.learned(old) == 0.75
 
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_the_log_is_sound_and_leads_to_the_same_weights(keyed: bool, tmp_path: Path, clock: Clock) -> None:
-    house = House(tmp_path / "data", clock, rewards="sum", keyed=keyed, holdout={"share": 0.3, "salt": "s"})
+    harness = Harness(tmp_path / "data", clock, rewards="sum", keyed=keyed, holdout={"share": 0.3, "salt": "s"})
     for place in range(24):
         more = {"key": f"k{place % 3}"} if keyed else {"unit": f"u{place % 7}"}
-        id = house.ask(**more)
-        house.report(id, reward=0.01 * place, id="a")
-        house.report(id, reward=0.02, costs={"usd": 1.0})
+        id = harness.ask(**more)
+        harness.report(id, reward=0.01 * place, id="a")
+        harness.report(id, reward=0.02, costs={"usd": 1.0})
         if place % 3 == 0:
-            house.report(id, reward=0.0, final=True)
-        if place % 5 == 0 and house.engine.store.decision(id).holdout is False:
-            house.engine.retract(id)
-        house.clock.now += 1
-    house.clock.now += 20
-    house.engine.retain("m", 10.0)
-    house.end()
-    engine, keys = house.engine, ["k0", "k1", "k2"] if keyed else [None]
+            harness.report(id, reward=0.0, final=True)
+        if place % 5 == 0 and harness.engine.store.decision(id).holdout is False:
+            harness.engine.retract(id)
+        harness.clock.now += 1
+    harness.clock.now += 20
+    harness.engine.retain("m", 10.0)
+    harness.end()
+    engine, keys = harness.engine, ["k0", "k1", "k2"] if keyed else [None]
     expected = {key: engine.learners.get(engine.models["m"], key).learner.weights.tobytes() for key in keys}
     engine.close()
     assert fsck(tmp_path / "data", deep=True).findings == []

@@ -11,7 +11,7 @@ import pytest
 import smidgen
 from service.asgi import Caller
 from service.bodies import Clock, batch, model, request
-from service.engine.test_reports import PARTS, House
+from service.engine.test_reports import PARTS, Harness
 from smidgen.errors import SmidgenError
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.engine.inspection import Inspection
@@ -30,7 +30,7 @@ OFFER: dict[str, Any] = {
 }
 
 
-class Pages(House):
+class Pages(Harness):
     """A service with a model of pages."""
 
     def page(self, **more: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ VARIABLE = "SMIDGEN_TEST_BROKEN_LINES"
 
 @smidgen.structure("breaking lines")
 @dataclass(frozen=True)
-class Guest:
+class Plugin:
     """A rule that makes this module a plugin; nobody uses it."""
 
     what: str

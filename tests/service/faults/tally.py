@@ -19,9 +19,9 @@ class Tally:
     rows
         ``lives`` (services started), ``kills`` (services that ended so), ``faults`` (operations that went wrong),
         ``folders`` (those that were held against what was acknowledged), ``acknowledged`` (decisions and reactions in
-        all lives), ``refused`` (answers 503 and 500), ``starts_refused``, ``noticed`` (loss by a disk that lied, told
-        of by the service), ``lost`` (folders with something acknowledged and gone, learnt twice, or with weights that
-        the log does not lead to).
+        all lives), ``refused`` (answers 503 and 500), ``starts_refused``, ``noticed`` (loss by a disk that lied,
+        reported by the service), ``lost`` (folders with something acknowledged and gone, learned twice, or with weights
+        that the log does not lead to).
     """
 
     def __init__(self) -> None:

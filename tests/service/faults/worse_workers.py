@@ -16,7 +16,7 @@ from smidgen.service.storage import sql, sql_writes
 
 @smidgen.structure("worse workers")
 @dataclass(frozen=True)
-class Guest:
+class Plugin:
     """Makes this module a plugin; it is not used."""
 
     what: str

@@ -1,4 +1,4 @@
-"""Pages of guests: mounted by name, behind our own, there or gone as they wish."""
+"""Pages of plugins: mounted by name, after our own, open or closed by their own rule."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def worker(postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
 
 def token_of(postgres: str, *scopes: str, model: str | None = None) -> tuple[str, dict[str, str]]:
     """A token that another process makes: its id, and the header that shows it."""
-    with open_for_change(Database(postgres)) as door:
-        id, token = auth.create(door, list(scopes), model, time.time())
+    with open_for_change(Database(postgres)) as store:
+        id, token = auth.create(store, list(scopes), model, time.time())
     return id, {"authorization": f"Bearer {token}"}
 
 
@@ -110,8 +110,8 @@ def test_a_token_of_another_model_that_is_shown_before_it_is_known(worker: Calle
 def test_the_end_of_a_token_holds_at_once(worker: Caller, postgres: str) -> None:
     id, shown = token_of(postgres, "decide")
     assert worker.post(DECIDE, ASKED, headers=shown).status_code == 201
-    with open_for_change(Database(postgres)) as door:
-        auth.revoke(door, id, time.time())
+    with open_for_change(Database(postgres)) as store:
+        auth.revoke(store, id, time.time())
     assert worker.post(DECIDE, ASKED, headers=shown).status_code == 401
     assert decided(worker) == 1
 

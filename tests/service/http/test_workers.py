@@ -295,15 +295,15 @@ def test_tokens_are_seen_and_their_ends_too(cluster: Cluster) -> None:
     with Fleet(store, 2) as fleet:
         lines = fleet.lines()
         assert lines[0]("PUT", "/v1/models/m", LABELS).status == 201
-        with open_for_change(parse_address(store)) as door:
-            id, token = auth.create(door, ["admin"], None, time.time())
+        with open_for_change(parse_address(store)) as opened:
+            id, token = auth.create(opened, ["admin"], None, time.time())
         for line in lines:
             assert line("GET", "/v1/models", token=token).status == 200
         for line in lines:
             assert line("POST", "/v1/models/m/decisions", {"features": [1.0, 1.0]}).status == 401
             assert line("POST", "/v1/models/m/decisions", {"features": [1.0, 1.0]}, token=token).status == 201
-        with open_for_change(parse_address(store)) as door:
-            auth.revoke(door, id, time.time())
+        with open_for_change(parse_address(store)) as opened:
+            auth.revoke(opened, id, time.time())
         for line in lines:
             assert line("POST", "/v1/models/m/decisions", {"features": [1.0, 1.0]}, token=token).status == 401
         assert [line("GET", "/v1/models", token=token).status for line in lines] == [401, 401]
@@ -410,14 +410,14 @@ def _owned(store: str, dead: int, within: float) -> None:
     """All shards have an owner, who is not the one that is dead."""
     from smidgen.service.storage.postgres import PostgresStore
 
-    door = PostgresStore(store)
+    opened = PostgresStore(store)
     try:
-        shards = {row.shard for row in door.models()}
+        shards = {row.shard for row in opened.models()}
 
         def lives() -> bool:
-            leases = [lease for lease in door.leases() if not lease.owner.endswith(f"/{dead}")]
+            leases = [lease for lease in opened.leases() if not lease.owner.endswith(f"/{dead}")]
             return shards <= {lease.shard for lease in leases if lease.until > time.time()}
 
         _until(lives, within)
     finally:
-        door.close()
+        opened.close()

@@ -1,4 +1,4 @@
-"""The door for search engines: UBI events whose query_id is a decision's id become clicks."""
+"""The endpoint for search engines: UBI events whose query_id is a decision's id become clicks."""
 
 from __future__ import annotations
 

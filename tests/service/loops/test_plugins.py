@@ -27,13 +27,13 @@ SPACE = {"type": "Ball", "dim": 2, "radius": 1.0}
 
 
 @pytest.fixture
-def guests() -> Iterator[None]:
+def plugins() -> Iterator[None]:
     with plugin_learners(), plugin_loop():
         yield
 
 
 @pytest.fixture
-def call(guests: None, tmp_path: Path) -> Iterator[Caller]:
+def call(plugins: None, tmp_path: Path) -> Iterator[Caller]:
     with Caller(tmp_path / "data") as caller:
         yield caller
 
@@ -125,7 +125,7 @@ class TestTuner:
             "replay", "knobs", "--data", str(tmp_path / "data"), "--learner", "OGD:gradient_bound=1"
         )
 
-    def test_it_can_take_over_as_the_recommended_one(self, guests: None) -> None:
+    def test_it_can_take_over_as_the_recommended_one(self, plugins: None) -> None:
         import smidgen
 
         del smidgen.learners.learners["SignDescent"], smidgen.learners.cards["SignDescent"]
@@ -246,7 +246,7 @@ def test_a_loop_without_learners_does_no_harm(call: Caller) -> None:
         loops.remove("lonely")
 
 
-def test_a_loop_cannot_come_twice_or_change_the_type_of_a_field(guests: None) -> None:
+def test_a_loop_cannot_come_twice_or_change_the_type_of_a_field(plugins: None) -> None:
     with pytest.raises(InvalidArgument, match="a loop called bid is already registered"):
         loops.add(Bid)
 

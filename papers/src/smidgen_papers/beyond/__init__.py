@@ -1,4 +1,4 @@
-"""Beyond the papers: learners of ours on what real people give, beside those of the papers."""
+"""Beyond the papers: learners of ours on what real people give, next to those of the papers."""
 
 from importlib import import_module
 

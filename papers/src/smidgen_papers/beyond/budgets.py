@@ -106,7 +106,7 @@ def static_mix(quality: FloatArray, costs: FloatArray, limit: float) -> float:
 
 
 def has_routing(run: Run) -> bool:
-    """Whether the data folder has the routing data."""
+    """Check whether the data folder has the routing data."""
     return run.place.data is not None and (run.place.data / FILE).exists()
 
 

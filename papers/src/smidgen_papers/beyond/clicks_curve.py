@@ -1,4 +1,4 @@
-"""How far people look: curves estimated from drawn rankings, beside those that the users really have."""
+"""How far people look: curves estimated from drawn rankings, next to those that the users really have."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def losses(d: int, seed: int) -> dict[str, Loss]:
 
 
 def installed(tuner: str) -> bool:
-    """Whether a peer is here."""
+    """Check whether a peer is here."""
     need = {"CMA-ES": "cmaes", "Optuna TPE": "optuna"}.get(tuner)
     return need is None or importlib.util.find_spec(need) is not None
 
@@ -129,7 +129,7 @@ TUNERS = tuple(_TUNERS)
 
 
 def plays(tuner: str, dim: int) -> bool:
-    """Whether a tuner takes part: slow Optuna at three coordinates only, a wider reach of OGDEG above five."""
+    """Check whether a tuner takes part: slow Optuna at three coordinates only, a wider reach of OGDEG above five."""
     if tuner == "OGDEG, δ = .2":
         return dim > 5
     return installed(tuner) and (tuner != "Optuna TPE" or dim == 3)

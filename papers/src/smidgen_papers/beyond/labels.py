@@ -1,4 +1,4 @@
-"""Labels from one bit: HingeConfidit beside Confidit, LinUCB and full labels; online, and after ten epochs."""
+"""Labels from one bit: HingeConfidit next to Confidit, LinUCB and full labels; online, and after ten epochs."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ ARMED = ("MABWiser LinUCB", "MABWiser LinTS", "contextualbandits LinUCB", "river
 
 
 def installed(peer: str) -> bool:
-    """Whether the package of a peer is there."""
+    """Check whether the package of a peer is there."""
     package = {"MABWiser": "mabwiser", "contextualbandits": "contextualbandits", "river": "river"}
     return importlib.util.find_spec(package.get(peer.partition(" ")[0], "vowpalwabbit")) is not None
 

@@ -1,4 +1,4 @@
-"""Choosing by reward beside its peers: bandits made of labels, films and clicks; same rounds, order and features."""
+"""Choosing by reward next to its peers: bandits made of labels, films and clicks; same rounds, order and features."""
 
 from __future__ import annotations
 

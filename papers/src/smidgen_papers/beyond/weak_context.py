@@ -69,7 +69,7 @@ def play(place: Place, *, contender: str, visitors: int, order: int) -> Values:
             shown[k], sums[k] = shown[k] + 1.0, sums[k] + rewards[t, k]
     elif contender == "recommended":
         X = matrix(_rows([people[w] for w in who], rewards))
-        gained = ChoiceBank(dim=X.shape[1], seed=order).run(X, rewards).rewards
+        gained[:] = ChoiceBank(dim=X.shape[1], seed=order).run(X, rewards).rewards
     else:
         inner: Learner = ChoiceBank(dim=4096, seed=order)
         if contender.startswith("LinUCB"):

@@ -14,7 +14,7 @@ from smidgen_papers.part import Answers, Run
 
 
 def less(low: Estimate, high: Estimate, what: str) -> Finding:
-    """Whether one estimate lies below another, by their intervals."""
+    """Check whether one estimate lies below another, by their intervals."""
     verdict: Verdict = "cannot be tested here"
     if low.high < high.low:
         verdict = "holds"

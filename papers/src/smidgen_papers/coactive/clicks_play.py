@@ -160,7 +160,7 @@ _PAGE, _PLACES = Ranking(np.zeros((SHOWN, 1))), np.arange(SHOWN)
 
 
 def _gains(chain: _Chain, rng: np.random.Generator) -> tuple[bool, list[float]]:
-    """Whether ȳ differs from y, and DCG@10(ȳ) − DCG@10(y) by every reading."""
+    """Check whether ȳ differs from y, and DCG@10(ȳ) − DCG@10(y) by every reading."""
     first = chain.lists[0]
     met = list(dict.fromkeys(int(document) for shown in chain.lists for document in shown))  # the first list leads
     place = {document: i for i, document in enumerate(met)}

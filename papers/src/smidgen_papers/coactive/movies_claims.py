@@ -45,14 +45,14 @@ def approaches_zero(found: Rows) -> Finding:
 
 
 def falls_soon(answers: Answers, t: int) -> Finding:
-    """Whether the average regret is below half of a random movie's after t rounds, for each α."""
+    """Check whether the average regret is below half of a random movie's after t rounds, for each α."""
     what = f"average regret of {t} rounds over a random movie's (limit: 0.5)"
     found = {line.name: rows(answers, line) for line in ALPHAS.values()}
     return every({name: judge(ratio(one.at(t), one.random), below=0.5, what=what) for name, one in found.items()})
 
 
 def stronger_is_lower(answers: Answers) -> Finding:
-    """Whether a higher α ends lower."""
+    """Check whether a higher α ends lower."""
     ends = {alpha: rows(answers, line).last for alpha, line in ALPHAS.items()}
     what = "last average regret over that of the next higher α"
     pairs = {"α = 0.1": (0.1, 0.5), "α = 0.5": (0.5, 1.0)}
@@ -62,7 +62,7 @@ def stronger_is_lower(answers: Answers) -> Finding:
 
 
 def strict_goes_to_zero(answers: Answers) -> Finding:
-    """Whether regret approaches zero for each α."""
+    """Check whether regret approaches zero for each α."""
     return every({line.name: approaches_zero(rows(answers, line)) for line in ALPHAS.values()})
 
 
@@ -193,7 +193,7 @@ def with_reason(found: Finding, answers: Answers, pair: WithSVM) -> Finding:
 
 
 def ahead_of_svm(answers: Answers) -> Finding:
-    """Whether the perceptron is lower than the SVM over most of the range, under noise."""
+    """Check whether the perceptron is lower than the SVM over most of the range, under noise."""
     perceptron, svm = _both(answers, FIG8)
     end = int(svm.t[-1])
     found = every(
@@ -214,7 +214,7 @@ def ahead_of_svm(answers: Answers) -> Finding:
 
 
 def cheaper_than_svm(answers: Answers, pair: WithSVM) -> Finding:
-    """Whether the perceptron takes less time per round than the SVM; both times are means over users."""
+    """Check whether the perceptron takes less time per round than the SVM; both times are means over users."""
     perceptron, svm = _both(answers, pair)
     slow, quick = (float(one.seconds.mean()) / int(one.t[-1]) for one in (svm, perceptron))
     quotient = slow / quick

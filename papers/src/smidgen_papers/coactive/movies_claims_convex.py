@@ -17,7 +17,7 @@ STRAIGHT = 10.0**0.25
 
 
 def straight(found: Rows, *, loss: bool) -> Finding:
-    """Whether equal factors of rounds add about equally much, or less."""
+    """Check whether equal factors of rounds add about equally much, or less."""
     sums = (found.loss if loss else found.regret) * found.t
     late, middle, early = (int(np.argmin(np.abs(found.t - found.t[-1] / k))) for k in (1, 10, 100))
     what = (

@@ -13,7 +13,7 @@ from smidgen_papers.coactive.series import STRICT, Line, Rows, Settings
 from smidgen_papers.outcome import Outcome, Panel, Table, curve
 from smidgen_papers.part import Answers, Part, Run
 
-#: How the two movies are compared, and the perceptron's feedback beside it.
+#: How the two movies are compared, and the perceptron's feedback next to it.
 KINDS: dict[str, tuple[Settings, Settings]] = {
     "utility": ({"compare": "utility"}, STRICT),
     "rounded ratings": ({"compare": "rating"}, NOISY),

@@ -31,7 +31,7 @@ class HeldSVM(RankingSVM):
     dim
         The number of features.
     C
-        How much a pair in the wrong order costs, beside ½‖w‖².
+        How much a pair in the wrong order costs, next to ½‖w‖².
     seed
         Seeds the solver.
     """

@@ -40,11 +40,11 @@ FIGURES: dict[str, tuple[str, str]] = {
     "fig6": (
         "Feedback that is informative in expectation only",
         "Average regret when the user sometimes answers with a random object, so that feedback is 0.5-informative in "
-        "expectation, beside the deterministic user: hardly a difference after many rounds, and both go to zero.",
+        "expectation, next to the deterministic user: hardly a difference after many rounds, and both go to zero.",
     ),
     "fig7": (
         "Perceptron and ranking SVM, strict feedback",
-        "Average regret of the perceptron and of a ranking SVM that is trained anew whenever its pairs are 10 % more: "
+        "Average regret of the perceptron and of a ranking SVM that is trained again whenever its pairs are 10 % more: "
         "about the same for web search, the perceptron far ahead for movies.",
     ),
     "fig8": (

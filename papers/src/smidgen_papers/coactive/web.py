@@ -107,7 +107,7 @@ class WithSVM:
         columns = ["data", "learner", "after 100 rounds", "at the SVM's last round", "µs per round"]
         said = "; ".join(f"{SVM_ROUNDS[s][run.quick]:,} rounds on {NAMES[s]}" for s in main_sources(run))
         more = (
-            f"The ranking SVM, trained anew at every 10 % more pairs (C by five-fold cross-validation), plays {said}."
+            f"The ranking SVM, trained again at every 10 % more pairs (C by five-fold cross-validation), plays {said}."
         )
         table = Table("Average regret", columns, cells, note=f"{END_NOTE}; times on a machine with other work")
         return Outcome(panels=panels, tables=[table], notes=[*WEB.notes(run), more])

@@ -50,7 +50,7 @@ def _soon(run: Run, answers: Answers) -> Finding:
 
 
 def stronger_is_lower(run: Run, answers: Answers, weaker: tuple[float, ...]) -> Finding:
-    """Whether α = 1 ends below the weaker ones."""
+    """Check whether α = 1 ends below the weaker ones."""
 
     def check(source: str) -> Finding:
         strong = rows(answers, source, ALPHAS[1.0])
@@ -62,7 +62,7 @@ def stronger_is_lower(run: Run, answers: Answers, weaker: tuple[float, ...]) -> 
 
 
 def less_than_tenfold(run: Run, answers: Answers) -> Finding:
-    """Whether α = 0.1 ends far less than ten times as high as α = 1: less than √10 times."""
+    """Check whether α = 0.1 ends far less than ten times as high as α = 1: less than √10 times."""
 
     def check(source: str) -> Finding:
         weak, strong = (rows(answers, source, ALPHAS[alpha]).last for alpha in (0.1, 1.0))
@@ -73,14 +73,14 @@ def less_than_tenfold(run: Run, answers: Answers) -> Finding:
 
 
 def strict_goes_to_zero(run: Run, answers: Answers, alphas: tuple[float, ...]) -> Finding:
-    """Whether regret approaches zero for every α."""
+    """Check whether regret approaches zero for every α."""
     return on_each(
         run, lambda source: every({ALPHAS[a].name: approaches_zero(rows(answers, source, ALPHAS[a])) for a in alphas})
     )
 
 
 def noise_stays(run: Run, answers: Answers, lines: list[Line]) -> Finding:
-    """Whether regret under noise levels off above zero."""
+    """Check whether regret under noise levels off above zero."""
 
     def check(source: str) -> Finding:
         findings = {}
@@ -205,7 +205,7 @@ def _deeper(run: Run, answers: Answers) -> Finding:
 
 
 def _batches(run: Run, answers: Answers, user: dict[str, float]) -> tuple[Finding, Finding]:
-    """Whether a smaller k falls faster; whether k costs less than √k."""
+    """Check whether a smaller k falls faster; whether k costs less than √k."""
 
     def faster(source: str) -> Finding:
         found = {k: rows(answers, source, batch(k, user)) for k in (1, *BATCHES)}

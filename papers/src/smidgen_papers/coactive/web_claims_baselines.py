@@ -47,7 +47,7 @@ def _comparable(run: Run, answers: Answers) -> Finding:
 
 
 def ahead_of_svm(run: Run, answers: Answers) -> Finding:
-    """Whether the perceptron is ahead of the SVM over most of the range, under noise."""
+    """Check whether the perceptron is ahead of the SVM over most of the range, under noise."""
 
     def check(source: str) -> Finding:
         perceptron, svm = _both(answers, source, FIG8)
@@ -58,7 +58,7 @@ def ahead_of_svm(run: Run, answers: Answers) -> Finding:
 
 
 def cheaper_than_svm(run: Run, answers: Answers, pair: WithSVM) -> Finding:
-    """Whether the perceptron's rounds cost a small fraction of the SVM's."""
+    """Check whether the perceptron's rounds cost a small fraction of the SVM's."""
 
     def check(source: str) -> Finding:
         perceptron, svm = _both(answers, source, pair)

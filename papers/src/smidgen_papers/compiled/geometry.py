@@ -193,7 +193,7 @@ def shrink_and_multiply(B: FloatArray, waiting: FloatArray, x: FloatArray, out: 
 #: A direction longer than this under B (squared) takes the careful way.
 LONG = 1e8
 
-#: A squared product beyond this is refused: the factor of the step must fit beside it.
+#: A squared product beyond this is refused: the factor of the step must fit next to it.
 LONGEST = 1e200
 
 #: What is left of a pivot when rounding has eaten it up; the diagonal is 1.
@@ -202,7 +202,7 @@ _PIVOT = 1e-15
 
 @borrowing
 def sound(diagonal: FloatArray, product: FloatArray, quadratic: float) -> bool:
-    """Whether B·x and x·B·x can come of a B without negative eigenvalues: (B·x)_i² ≤ B_ii · x·B·x."""
+    """Check whether B·x and x·B·x can come of a B without negative eigenvalues: (B·x)_i² ≤ B_ii · x·B·x."""
     if not quadratic >= 0.0:
         return False
     worst = 0
@@ -645,7 +645,7 @@ def along(region: Region, g: FloatArray, out: FloatArray) -> None:
 
 @kernel
 def inside(region: Region, z: FloatArray, norm: float, x: FloatArray) -> bool:
-    """Whether z, which has this norm, lies in the set; x is scratch."""
+    """Check whether z, which has this norm, lies in the set; x is scratch."""
     within = True
     if region.kind == BALL:
         within = norm <= float(region.bounds[0])

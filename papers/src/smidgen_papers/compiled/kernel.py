@@ -1,7 +1,7 @@
 """The one compile decorator.
 
 ``@kernel`` marks a function that numba compiles on its first call, not on import: ``import smidgen`` costs
-no compiler. Compiled code is cached on disk beside the source (or in the user's cache folder if that is
+no compiler. Compiled code is cached on disk next to the source (or in the user's cache folder if that is
 read-only). Fast-math stays off, so that a replayed log gives the same bits.
 
 Set ``NUMBA_DISABLE_JIT=1`` to run every kernel as plain Python: slow, but a debugger can step through it.
@@ -80,7 +80,7 @@ def _njit(function: Callable[P, R], sources: set[str], more: dict[str, Any]) -> 
         compiled = numba.njit(cache=True, **settings)(function)
     except RuntimeError:  # numba found no folder that it may write its cache to
         return cast("Callable[P, R]", numba.njit(**settings)(function))
-    # numba compiles anew when a kernel's own file has changed. But a kernel also holds the code of those that it
+    # numba compiles again when a kernel's own file has changed. But a kernel also holds the code of those that it
     # calls, and they may stand in other files: so the stamp of a cached kernel is that of all its sources.
     index: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
@@ -92,7 +92,7 @@ def _njit(function: Callable[P, R], sources: set[str], more: dict[str, Any]) -> 
 
 @cache
 def _content(source: str) -> tuple[str, str]:
-    """A file by its name and what it says: a copy of the sources, with its cache, need not be compiled anew."""
+    """A file by its name and what it says: a copy of the sources, with its cache, need not be compiled again."""
     return Path(source).name, hashlib.blake2b(Path(source).read_bytes(), digest_size=16).hexdigest()
 
 

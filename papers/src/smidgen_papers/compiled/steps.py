@@ -142,7 +142,7 @@ def soft_move(w: FloatArray, d: FloatArray, weight: float, end: FloatArray) -> f
 
 @borrowing
 def silent(d: FloatArray) -> bool:
-    """Whether a direction is zero."""
+    """Check whether a direction is zero."""
     i = 0
     while i < d.shape[0] and d[i] == 0.0:
         i += 1
@@ -151,7 +151,7 @@ def silent(d: FloatArray) -> bool:
 
 @borrowing
 def goes_along(p: Program) -> bool:
-    """Whether each step moves the weights along its own direction (but for a projection now and then)."""
+    """Check whether each step moves the weights along its own direction (but for a projection now and then)."""
     return p.batch == 1 and (p.kind == ADDITIVE or p.kind == GRADIENT)
 
 

@@ -94,7 +94,7 @@ def typical_runs(answers: Answers, version: int) -> FloatArray:
 
 
 def fewer(answers: Answers, better: int, worse: int) -> Finding:
-    """Whether one version makes fewer mistakes than another, each at the median over its seven values."""
+    """Check whether one version makes fewer mistakes than another, each at the median over its seven values."""
     gain = typical_runs(answers, worse) - typical_runs(answers, better)
     return judge(mean(gain), above=0.0, what=f"mistakes of version {worse} minus version {better}")
 

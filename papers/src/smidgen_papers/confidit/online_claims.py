@@ -33,7 +33,7 @@ def first(answers: Answers, task: str, name: str, noise: float = 0.0, what: str 
 
 
 def fewer(answers: Answers, task: str, better: str, worse: str, what: str = "mistakes") -> Finding:
-    """Whether one algorithm makes fewer mistakes than another in the first epoch."""
+    """Check whether one algorithm makes fewer mistakes than another in the first epoch."""
     share = ratio(first(answers, task, better, what=what), first(answers, task, worse, what=what))
     return judge(share, below=1.0, what=f"mistakes of {better} over {worse}")
 

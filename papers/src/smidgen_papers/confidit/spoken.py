@@ -72,7 +72,7 @@ def accuracy_by_size(
 ) -> dict[str, Any]:
     """Train in one pass on so many frames of some speakers, test on all frames of others.
 
-    For every size the parameter is tuned anew: on the last fifth of these frames, after the other four fifths.
+    For every size the parameter is tuned again: on the last fifth of these frames, after the other four fifths.
     One row per split of the speakers, one column per size; the last column has the whole training set.
     """
     data = load(place, task, source, scale, seed)

@@ -47,14 +47,14 @@ def _table_claim(
 
 
 def lower(answers: Answers, task: str, better: str, others: Sequence[str], noise: float = 0.0) -> Finding:
-    """Whether the error of one algorithm is below that of each of some others, on the folds of one set."""
+    """Check whether the error of one algorithm is below that of each of some others, on the folds of one set."""
     rival = min(others, key=lambda name: float(errors_of(answers, task, name, noise).mean()))
     gap = errors_of(answers, task, rival, noise) - errors_of(answers, task, better, noise)
     return judge(mean(gap), above=0.0, what=f"points of {rival} above {better}")
 
 
 def best_of_four(answers: Answers, task: str, name: str, noise: float = 0.0) -> Finding:
-    """Whether an algorithm has the lowest error of the four other than AROW."""
+    """Check whether an algorithm has the lowest error of the four other than AROW."""
     return lower(answers, task, name, [other for other in FOUR if other != name], noise)
 
 

@@ -26,7 +26,7 @@ def accuracy(answers: Answers, task: str, learner: str) -> FloatArray:
 
 
 def above(answers: Answers, task: str, better: str, worse: str) -> Finding:
-    """Whether one algorithm is more accurate than another, on the mean over all sizes."""
+    """Check whether one algorithm is more accurate than another, on the mean over all sizes."""
     gain = accuracy(answers, task, better).mean(axis=1) - accuracy(answers, task, worse).mean(axis=1)
     return judge(mean(gain), above=0.0, what=f"accuracy of {better} minus {worse}, points")
 

@@ -110,7 +110,7 @@ class Impressions:
         return self.select([part == split for part in self.split])
 
     def _looked(self) -> NDArray[np.bool_]:
-        """Whether nothing above each position was clicked."""
+        """Check whether nothing above each position was clicked."""
         return np.asarray(np.cumsum(self.clicked, axis=1) == self.clicked)
 
     def _share(self, positions: list[int]) -> FloatArray:

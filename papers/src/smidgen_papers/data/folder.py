@@ -25,7 +25,7 @@ def data_folder(path: str | Path | None = None) -> Path | None:
     ----------
     path
         The folder, if you know it. Otherwise the environment variable ``SMIDGEN_PAPERS_DATA`` counts (or
-        its old name ``SMIDGEN_DATA``); otherwise a folder ``shared/data`` beside the current folder or beside the
+        its old name ``SMIDGEN_DATA``); otherwise a folder ``shared/data`` next to the current folder or next to the
         source tree, if there is one.
 
     Returns
@@ -48,7 +48,7 @@ def data_folder(path: str | Path | None = None) -> Path | None:
 
 
 def available(name: str, folder: str | Path | None = None) -> bool:
-    """Whether all files of a data set are there.
+    """Check whether all files of a data set are there.
 
     Examples
     --------

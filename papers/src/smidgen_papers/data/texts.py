@@ -60,7 +60,7 @@ class Texts:
         return np.where(self.topics.sum(axis=1) == 1, first, -1)
 
     def topic(self, name: str) -> NDArray[np.bool_]:
-        """Whether each text belongs to this class."""
+        """Check whether each text belongs to this class."""
         return self.topics[:, self.classes.index(checks.one_of("name", name, self.classes))]
 
     def topics_between(self, low: float = 0.01, high: float = 0.05) -> tuple[str, ...]:

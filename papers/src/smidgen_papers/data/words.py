@@ -183,7 +183,7 @@ def _with_pairs(X: Any, rows: IntArray, ids: IntArray, words: list[str]) -> tupl
     first, second = np.divmod(pairs, max(len(words), 1))
     names = [f"{words[a]}_{words[b]}" for a, b in zip(first.tolist(), second.tolist(), strict=True)]
     everything = list(chain(words, names))
-    # A word may look like a pair ("a_b" beside "a b"): both keep a column, the word's stands first.
+    # A word may look like a pair ("a_b" next to "a b"): both keep a column, the word's stands first.
     order = np.array(sorted(range(len(everything)), key=everything.__getitem__), np.int64)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))

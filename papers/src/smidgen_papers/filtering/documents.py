@@ -94,7 +94,7 @@ def tasks(arrays: Arrays, low: float, high: float) -> list[str]:
 
 
 def labels(arrays: Arrays, topic: str) -> NDArray[np.bool_]:
-    """Whether each document has the topic."""
+    """Check whether each document has the topic."""
     found: NDArray[np.bool_] = arrays["topics"][:, arrays["names"].tolist().index(topic)]
     return found
 

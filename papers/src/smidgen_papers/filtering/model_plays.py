@@ -20,7 +20,7 @@ def _stream(items: int, dim: int, margin: float, seed: int, run: int) -> FilterS
 
 
 def randomised(place: Place, *, dim: int, margin: float, horizons: list[int], runs: int, seed: int) -> Values:
-    """P-RIDGE-FIL, started anew for every horizon: regret by what it did and by the sign of its margin, mistakes.
+    """P-RIDGE-FIL, started again for every horizon: regret by what it did and by the sign of its margin, mistakes.
 
     One row per run, one column per horizon.
     """

@@ -111,7 +111,7 @@ def gather_estimator(run: Run, answers: Answers) -> Outcome:
         for answer in answers
     ]
     columns = ["examples", "largest deviation from the formula (standard errors)", "mean |E[w·x] − u·x|"]
-    note = "Fixed examples, labels drawn anew; 20 items each. The last column is the bias, which more examples remove."
+    note = "Fixed examples, labels drawn again; 20 items each. The last column is the bias, which more examples remove."
     return Outcome(tables=[Table("The mean of the estimate of eq. 3", columns, rows, note=note)])
 
 

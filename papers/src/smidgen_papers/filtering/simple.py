@@ -105,7 +105,7 @@ def gather_constant(run: Run, answers: Answers) -> Outcome:
 
 
 def _stuck(answer: Answer) -> FloatArray:
-    """Whether each run dropped every item of the last decade."""
+    """Check whether each run dropped every item of the last decade."""
     end = float(answer["items"][-1])
     all_of_it = 2.0 * abs(answer.settings["delta"]) * 0.85 * end
     return np.asarray(_at(answer, end) - _at(answer, end / 10) >= all_of_it, np.float64)

@@ -76,7 +76,7 @@ def runs_of(answers: Answers, reading: str, choice: Choice) -> Answer:
 
 
 def ran(answers: Answers, reading: str, choice: Choice) -> bool:
-    """Whether the algorithm was run on the reading."""
+    """Check whether the algorithm was run on the reading."""
     found = answers.where(**READINGS[reading].settings())
     return len(found.where(learner=choice.learner, beta=choice.beta, reach=choice.reach)) > 0
 
@@ -196,7 +196,7 @@ def ahead(answers: Answers, series: str, one: Choice, other: Choice, what: str) 
 
 
 def all_ahead(sets: dict[str, Answers], series: str, one: Choice, other: Choice, what: str) -> Finding:
-    """Whether one learner is ahead of another on both sets."""
+    """Check whether one learner is ahead of another on both sets."""
     return on_both({name: ahead(answers, series, one, other, what) for name, answers in sets.items()})
 
 

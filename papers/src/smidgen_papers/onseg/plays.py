@@ -20,7 +20,7 @@ SERIES = ("losses", "base_losses", "mistakes", "base_mistakes", "projected")
 
 
 def order_of(rows: int, epochs: int, order: str, seed: int) -> IntArray | None:
-    """The rows of all epochs, shuffled anew in each; None for the order of the file."""
+    """The rows of all epochs, shuffled again in each; None for the order of the file."""
     if order == "file":
         return None
     rng = np.random.default_rng([seed, 150])

@@ -29,7 +29,7 @@ class Reading:
     radius
         Of the ball; half of the box's edge.
     order
-        "shuffled" anew in every epoch, or as in the "file".
+        "shuffled" again in every epoch, or as in the "file".
     """
 
     scale: str | None = "range"

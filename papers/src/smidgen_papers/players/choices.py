@@ -184,7 +184,7 @@ def play_choices(
         user.
     users
         One per learner: `StrictAlpha`, `ExpectedAlpha`, `BetterRating` or `BestRating`; for a dueling bandit
-        `BetterOfTwo`. They draw from their own generators, so play a user once, or make it anew.
+        `BetterOfTwo`. They draw from their own generators, so play a user once, or make it again.
     rounds
         T; at most half as many as there are items.
     utilities

@@ -187,6 +187,6 @@ def _play_by_verbs(learner: Tuner, loss: PointLosses, order: IntArray, sums: Flo
 
 
 def _speaks_for(learner: Tuner, compiled: str, plain: str) -> bool:
-    """Whether the compiled form of a learner was written for the method that it has: by the same class."""
+    """Check whether the compiled form of a learner was written for the method that it has: by the same class."""
     owners = {name: next((c for c in type(learner).__mro__ if name in vars(c)), None) for name in (compiled, plain)}
     return owners[compiled] is owners[plain]

@@ -260,7 +260,9 @@ def backup(file: Backup, data: Data = DATA, modules: Import = None) -> None:
     with bar() as progress:
         made = write(file, data, progress=progress)
     size = file.stat().st_size
-    typer.echo(f"Wrote and verified {file}: {made.models} models, {made.events} events, {size:,} bytes.")
+    typer.echo(
+        f"Wrote and verified {file}: {count(made.models, 'model')}, {count(made.events, 'event')}, {size:,} bytes."
+    )
 
 
 def restore(
@@ -282,16 +284,23 @@ def restore(
     with bar() as progress:
         done = put(file, data, force=force, deep=deep, progress=progress)
     made = done.manifest
-    typer.echo(f"Restored {data}: {made.models} models, {made.events} events, as of {made.made_at}. No errors found.")
+    size = f"{count(made.models, 'model')}, {count(made.events, 'event')}"
+    typer.echo(f"Restored {data}: {size}, as of {made.made_at}. No errors found.")
     if done.moved is not None:
         typer.echo(f"Renamed the old folder to {done.moved}.")
 
 
+def count(n: int, noun: str) -> str:
+    """A number and its noun: ``1 model``, ``2 models``."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def _tell(report: FsckReport) -> None:
     held = " (in use by a service)" if report.running else ""
-    typer.echo(f"{report.data}{held}: {report.models} models, {report.events} events, {report.tokens} tokens")
-    states = f", {report.states} key states" if report.states else ""
-    typer.echo(f"  {report.snapshots} snapshots{states}")
+    size = f"{count(report.models, 'model')}, {count(report.events, 'event')}, {count(report.tokens, 'token')}"
+    typer.echo(f"{report.data}{held}: {size}")
+    states = f", {count(report.states, 'key state')}" if report.states else ""
+    typer.echo(f"  {count(report.snapshots, 'snapshot')}{states}")
     for note in report.notes:
         typer.echo(f"  note: {note}")
     for finding in report.findings:
@@ -300,7 +309,7 @@ def _tell(report: FsckReport) -> None:
     if report.sound:
         typer.echo("  no errors found; every log replayed bit for bit" if report.deep else "  no errors found")
     else:
-        typer.echo(f"  {len(report.findings)} errors found", err=True)
+        typer.echo(f"  {count(len(report.findings), 'error')} found", err=True)
 
 
 @contextmanager
@@ -360,8 +369,8 @@ def copy_store(
     with bar() as progress:
         done = copy(source, target, progress)
     typer.echo(
-        f"{target}: {done.models} models, {done.events} events, {done.tokens} tokens, {done.states} states;"
-        " read back, and replayed bit for bit"
+        f"{target}: {count(done.models, 'model')}, {count(done.events, 'event')}, {count(done.tokens, 'token')}, "
+        f"{count(done.states, 'state')}; read back, and replayed bit for bit"
     )
     if done.running:
         typer.echo(f"a service is writing to {source}: what it acknowledged since is not in the copy", err=True)
