@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import typer.main
 
+from smidgen import __version__
 from smidgen.cli import app
+from smidgen.service.engine.learner_cache import MEMORY
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 FOLDER = Path(__file__).parents[1] / "deploy" / "kubernetes"
@@ -61,6 +63,19 @@ def test_the_service_is_probed_where_it_answers(name: str) -> None:
 def test_an_upgrade_on_postgresql_keeps_all_replicas() -> None:
     (deployment,) = [each for each in documents(FOLDER / "postgresql.yaml") if each["kind"] == "Deployment"]
     assert deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_image_is_of_this_version(path: Path) -> None:
+    assert {each["image"] for pod in pods(path) for each in pod["containers"]} == {f"smidgen:{__version__}"}
+
+
+@pytest.mark.parametrize("name", ["sqlite", "postgresql"])
+def test_the_memory_limit_covers_the_limits_of_the_service(name: str) -> None:
+    (pod,) = pods(FOLDER / f"{name}.yaml")
+    limit = pod["containers"][0]["resources"]["limits"]["memory"]
+    assert limit.endswith("Gi")
+    assert int(limit[:-2]) * 2**30 > MEMORY + 600 * 10**6, "learners of keys, and the largest request"
 
 
 def test_one_replica_writes_to_a_volume() -> None:
