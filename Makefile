@@ -14,25 +14,26 @@ BUILDER := --quiet --no-compile --constraint constraints.txt numpy hatchling edi
 INSTALL := SMIDGEN_CORE=later $(BIN)/pip install --quiet --no-compile --no-build-isolation --constraint constraints.txt
 
 $(VENV)/.ready: pyproject.toml papers/pyproject.toml constraints.txt build_core.py hatch_build.py
-	$(PYTHON) -m venv $(VENV)
 	@echo "setting up: the environment in $(VENV), the core, and the packages that the tests need (a minute and a half)"
+	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install $(BUILDER)
 # The level of this machine, and the oldest, which the tests compare with it; the nightly tests compile the others.
 	{ $(BIN)/python build_core.py --native --no-stubs && $(BIN)/python build_core.py --oldest --no-stubs; } & levels=$$!; \
 	$(INSTALL) --editable ".[dev,docs]" --editable papers && wait $$levels
+	@$(BIN)/python -m compileall -q -j 0 src papers/src  # else each process of the tests does it
 	touch $@ $(VENV)/.serving
 
 $(VENV)/.serving: pyproject.toml constraints.txt build_core.py hatch_build.py
-	$(PYTHON) -m venv $(VENV)
 	@echo "setting up: the environment in $(VENV), then the core (half a minute), then the packages of the service"
+	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install $(BUILDER)
 	@$(BIN)/python build_core.py --native
-	$(INSTALL) --editable ".[service]"
-	touch $@
+	@$(INSTALL) --editable ".[service]"
+	@touch $@
 
 serve: $(VENV)/.serving ## set up and run the main job: the decision service with its dashboard on http://127.0.0.1:8470 (PORT=…)
-	$(BIN)/python build_core.py --native
-	$(BIN)/smidgen serve $(if $(PORT),--port $(PORT))
+	@$(BIN)/python build_core.py --native
+	@$(BIN)/smidgen serve $(if $(PORT),--port $(PORT))
 
 core: $(VENV)/.ready ## compile what has changed of the core, and write the types of its entry points
 	$(BIN)/python build_core.py

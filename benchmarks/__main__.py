@@ -24,6 +24,7 @@ from benchmarks import (
     startup,
     tune,
     vectorizing,
+    vectors,
     verbs,
 )
 from benchmarks.chart import charts
@@ -42,6 +43,7 @@ WORKLOADS = {
     **rewards.WORKLOADS,
     **vectorizing.WORKLOADS,
     **drafts.WORKLOADS,
+    **vectors.WORKLOADS,
     **records.WORKLOADS,
     **startup.WORKLOADS,
 }

@@ -24,6 +24,9 @@ TITLES = {
     "W5": "W5: the two verbs from Python",
     "W6": "W6: records to rows",
     "W10": "W10: drafts that people edit",
+    "W11": "W11: vectors",
+    "W12": "W12: the recommended choosers",
+    "W13": "W13: budgets, and knobs with a context",
     "records": "Records and saved learners",
     "start-up": "Start-up",
 }

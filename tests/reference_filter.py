@@ -88,7 +88,7 @@ class RidgeFil:
         if self.explore == "scarce" and not text:
             return -max(found, math.sqrt(2 * math.log(t) / self.heard()))
         if self.explore in ("patient", "sparing") and not text:
-            longer = math.sqrt(0.15 * math.log(t) / (self.relevant() + 1))
+            longer = min(0.9, math.sqrt(0.15 * math.log(t) / (self.relevant() + 1)))
             patient = max(longer, math.sqrt(3 * math.log(t) / self.heard()))
             if self.explore == "patient" or a * q > 0.3:
                 return -patient

@@ -43,10 +43,13 @@ FORMATS = sorted(path.name for path in HERE.iterdir() if (path / "known.json").i
 KNOWN: dict[str, Any] = {number: json.loads((HERE / number / "known.json").read_text()) for number in FORMATS}
 #: Models of older folders that lead to other weights now, and the change that is the reason. All else in these folders
 #: keeps its bits.
+_START = "format 1.4: a diagonal ChoiceBank starts at .03"
 CHANGED: dict[str, dict[str, str]] = {
     "1.0": {
         "triage": "format 1.1: HingeConfidit learns from rows of unit length behind a vectorizer, as it decides",
-    }
+    },
+    "1.2": {"songs": _START},
+    "1.3": {"songs": _START},
 }
 #: Saved learners (by class) and models (by name) of a folder whose numbers differ by rounding now, and why: they are
 #: compared within `CLOSE`. All else keeps its bits.

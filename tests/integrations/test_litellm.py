@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,28 @@ def test_a_restart_in_the_middle_changes_no_decision(tmp_path: Path) -> None:
         return chosen
 
     assert play(restart=True) == play(restart=False)
+
+
+def test_a_restart_of_the_service_changes_no_decision(tmp_path: Path) -> None:
+    def play(folder: str, *restarts: int) -> list[str]:
+        router, port, chosen, waiting = new_router(), "0", [], []
+        for start, end in pairwise((0, *restarts, 24)):
+            with Live(tmp_path / folder, "--port", port) as service:
+                port = service.url.rstrip("/").rpartition(":")[2]
+                if start == 0:
+                    model = Client(service.url).create("router", loop="choose", params={"seed": 5})
+                    routing = Routing(router, model).install()
+                for t in range(start, end):
+                    response = ask(router, "x" * (t % 7))
+                    chosen.append(said(response))
+                    waiting.append(response)
+                    if len(waiting) > 3:  # late, also beyond the restart
+                        late = waiting.pop(0)
+                        routing.reward(late, float(said(late) == "yes"))
+        assert routing.fallbacks == 0
+        return chosen
+
+    assert play("with", 8, 16) == play("without")
 
 
 def test_a_prompt_is_described_by_what_it_has() -> None:

@@ -58,7 +58,7 @@ def test_honest_intervals_miss_less_than_normal_ones() -> None:
 def test_visitors_are_shown_films() -> None:
     answers = answered(one for one in weak_context.plan(RUN) if not one.settings["contender"].startswith("Vowpal"))
     [table] = weak_context.gather(RUN, answers).tables
-    assert len(table.rows) == 3
+    assert len(table.rows) == 4
     assert all(0.2 < float(row[1]) < 0.7 for row in table.rows)
 
 

@@ -193,6 +193,8 @@ class LeftOut:
                 "new_numbers": np.array([place[i] for i in e.new_numbers.tolist()], np.int64),
                 "new_terms": np.array([place[i] for i in e.new_terms.tolist()], np.int64),
             }
+            if len(e.direction):  # of vectors, whose names never go
+                fields["direction_names"] = np.array([place.get(i, -1) for i in e.direction_names.tolist()], np.int64)
             return Encoded.from_record(fields), gone
 
         if line["type"] in DECIDED:

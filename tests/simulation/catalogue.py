@@ -151,6 +151,9 @@ def request(rng: random.Random, spec: Spec, key: str | None) -> dict[str, Any]:
         body["features"] = {f"w{rng.randrange(5)}": 1.0, "bias": 1.0, **({SECRET: 1.0} if secret else {})}
     elif of.form == "array":
         body["features"] = [_number(rng), _number(rng)]
+    if of.form == "record" and of.loop != "tune" and (own := random.Random(f"{body} vector")).random() < 0.3:
+        where = body["features"] if "features" in body else body["context"]
+        where["emb"] = [own.randrange(-4, 5) / 4 for _ in range(3)]
     if key is None:
         body["unit"] = f"u{random.Random(repr(body)).randrange(6)}"
     return body

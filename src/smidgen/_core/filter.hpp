@@ -14,8 +14,9 @@ enum : int64_t { PAPER, FOUND, SCARCE, PATIENT, SPARING, EVERYTHING = -1, TASTIN
 // Where things stand in what was heard: labels N, relevant ones among them m, and the recent mean of widths xᵀA⁻¹x.
 enum : int64_t { HEARD, RELEVANT, WIDTH };
 // After SOME labels, items of a mean width above the share NEW of the widest are taken for text: something in them is always
-// new. Where less than the share MOSTLY of what was heard is irrelevant, a sparing filter explores less.
-inline constexpr double SOME = 50.0, NEW = 0.3, MOSTLY = 0.75;
+// new. Where less than the share MOSTLY of what was heard is irrelevant, a sparing filter explores less. However little is
+// found, the threshold goes no further below zero than PATIENCE for it: below -1 everything would be forwarded.
+inline constexpr double SOME = 50.0, NEW = 0.3, MOSTLY = 0.75, PATIENCE = 0.9;
 
 // −√(c·ln t / N), and −∞ while nothing has been heard.
 INLINE double threshold(double c, int64_t t, double N) { return N > 0.0 ? -root(c * log(double(t)) / N) : -INF; }
@@ -52,7 +53,8 @@ inline double threshold_of(int64_t rule, double c, int64_t t, Vec<const double> 
     // margins are small where widths are large: so is the threshold
     if (N >= SOME && c * width > NEW) return -largest(found, root(ln_t / N)) * (1.0 + c * width) / (1.0 + width);
     if (rule == SCARCE) return -largest(found, root(2.0 * ln_t / N));
-    double patient = largest(root(0.15 * ln_t / (heard[RELEVANT] + 1.0)), root(3.0 * ln_t / N));
+    double scarce = smallest(PATIENCE, root(0.15 * ln_t / (heard[RELEVANT] + 1.0)));
+    double patient = largest(scarce, root(3.0 * ln_t / N));
     if (rule == PATIENT || c * width > NEW) return -patient;
     double irrelevant = smallest(1.0, (1.0 - heard[RELEVANT] / (N + 1.0)) / MOSTLY);
     return -patient * irrelevant;

@@ -360,7 +360,7 @@ def decisions_body(given: Any, *, keys: Sequence[str] | str | None, top: int | N
     return {"decisions": [_request(each, top, key) for each, key in zip(every, whose, strict=True)]}
 
 
-#: Fields of a request, and those by one of which it is told from candidates and records.
+#: Fields of a request, and those that distinguish it from candidates and records.
 _FIELDS = frozenset(
     {"activate", "candidates", "chosen", "context", "drafts", "exclude", "id", "key", "slots", "top", "unit"}
 )

@@ -461,7 +461,7 @@ class Pipeline(PricedLearner):
         return self._front.encode(self._features, from_source(source))
 
     def renamed(self, encoded: Encoded, names: Mapping[int, str]) -> Encoded:
-        """What was encoded by a table of other places, with the columns that its names have here."""
+        """An encoded record of another table of names, with the columns that its names have here."""
         known = {name: place for place, name, _ in self._features.known()}
         return encoded.renamed(names, known)
 

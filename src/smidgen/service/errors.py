@@ -286,7 +286,9 @@ def validation_error(error: msgspec.ValidationError, body: Any, kind: Any = None
     if (wanted := _WANTED.match(text)) is not None:
         kinds = [_KINDS.get(kind.strip(), kind.strip()) for kind in wanted["kinds"].split("|")]
         kinds = [kind for kind in kinds if kind != "null"] or kinds
-        return Impossible(what, f"send {' or '.join(kinds)}{wanted['limit']}; {_DOCS}")
+        by_id = kinds == ["an object"] and isinstance(value, str) and kind is not None and "id" in _known(kind, steps)
+        example = f', e.g. {{"id": {json_text(value)}}}' if by_id else ""
+        return Impossible(what, f"send {' or '.join(kinds)}{wanted['limit']}{example}; {_DOCS}")
     if text.startswith("Invalid enum value") and value is not _NOWHERE and (names := _choices(kind, steps)):
         return Impossible(what, suggest(value, names))
     return Impossible(f"{what}: {text[:1].lower()}{text[1:]}", _DOCS)

@@ -156,9 +156,11 @@ class Layout:
             if n - len(excluded) < many
         }
         if n < many or self._match(-1, []) is None:
-            why = "the slots exclude too many of them" if n >= many else "no candidate is shown twice"
+            why = "slots exclude too many of them" if n >= many else "no candidate is shown twice"
+            places = "1 slot" if many == 1 else f"{many} slots"
             raise InvalidArgument(
-                f"{many} slots cannot be filled with {n} candidates: {why}", "send more candidates, or fewer slots"
+                f"{places} cannot be filled with {n} candidate{'s' if n != 1 else ''}: {why}",
+                "send more candidates, or fewer slots",
             )
 
     def open(self, i: int, taken: Sequence[int]) -> Mask:

@@ -118,6 +118,14 @@ def rare(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, 0] + 0.1 * rng.normal(size=4000) > 0.55
 
 
+@pytest.mark.parametrize("explore", ["patient", "sparing"])
+def test_little_is_forwarded_while_nothing_relevant_is_found(explore: str) -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(4_000, DIM)), np.zeros(4_000, np.bool_)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    assert RidgeFil(dim=DIM, explore=explore).run(X, y).actions[200:].mean() < 0.05
+
+
 @pytest.mark.parametrize("bad", [{"explore": "nobody"}, {"explore": None}, {"constant": 1}])
 def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument, match=next(iter(bad))):

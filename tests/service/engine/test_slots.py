@@ -157,6 +157,8 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, clock: Clock) -> None:
     ):
         assert isinstance(pages.refusal(made, **body), Impossible)
     assert "no slots" in pages.refusal(plain, rewards={"hero": 1.0}).problem
+    assert "rewards.side is 2" in pages.refusal(made, rewards={"side": 2.0}).problem
+    assert "rewards.side is 2" in pages.refusal(made, rewards={"hero": 1.0, "side": 2.0}).problem
     for name, settings in (
         ("better", {"loop": "choose", "feedback": "better"}),
         ("rows", {"loop": "choose", "feedback": "reward", "features": ["u"]}),

@@ -149,6 +149,8 @@ class Mayhem:
         How many workers each fleet has.
     modules
         What the workers import: mutants.
+    options
+        Further options of `smidgen serve`.
 
     Attributes
     ----------
@@ -158,13 +160,20 @@ class Mayhem:
         How long a shard was without an owner who lives, at most, after its owner was killed.
     """
 
-    def __init__(self, cluster: Cluster, seed: int, workers: int = 2, modules: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        seed: int,
+        workers: int = 2,
+        modules: tuple[str, ...] = (),
+        options: tuple[str, ...] = (),
+    ) -> None:
         self.cluster, self.rng = cluster, random.Random(seed)
         self.store = cluster.fresh()
         self.wire = Cuttable(cluster.folder)
         self.faults: Counter[str] = Counter()
         self.longest_ownerless = 0.0
-        self._options = (*OPTIONS, *(word for module in modules for word in ("--import", module)))
+        self._options = (*OPTIONS, *options, *(word for module in modules for word in ("--import", module)))
         self._count = workers
         self._ended = threading.Event()
         self.callers = [Stubborn(seed * 100 + n, self._urls, self._ended) for n in range(4)]

@@ -38,6 +38,14 @@ CASES: dict[str, tuple[str, str, Any, int, tuple[str, ...], tuple[str, ...]]] = 
         ("candidates[0].costs.usd is -1",),
         (),
     ),
+    "a name in place of an object with an id": (
+        "POST",
+        "/v1/models/banner/decisions",
+        {"candidates": ["red"]},
+        422,
+        ('candidates[0] is "red"',),
+        ('send an object, e.g. {"id": "red"}',),
+    ),
     "unknown field inside": (
         "POST",
         "/v1/models/banner/decisions",

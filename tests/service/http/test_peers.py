@@ -71,7 +71,7 @@ def test_a_frame_does_not_fit_its_own_sender_or_another_secret() -> None:
 
 
 class Server:
-    """What an engine's end of a line needs, and what it was asked."""
+    """Stand-in for the engine at the end of a line; keeps the bodies that it received."""
 
     def __init__(self) -> None:
         self.lines: set[Any] = set()
@@ -90,7 +90,7 @@ class Server:
 
 
 class Client:
-    """What a front's end of a line needs, and what it received."""
+    """Stand-in for the front end of a line; keeps the frames that it received."""
 
     def __init__(self) -> None:
         self.heard: list[ReplyFrame] = []

@@ -221,6 +221,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 100.0
+        self.later: list[Any] = []
 
     def time(self) -> float:
         return self.now
@@ -230,6 +231,7 @@ class Clock:
         return Nothing()
 
     def call_later(self, delay: float, call: Any) -> Any:
+        self.later.append(call)
         return Nothing()
 
 
@@ -418,3 +420,64 @@ def test_two_thousand_half_requests_with_few_files_neither_fill_the_log_nor_shut
         process.terminate()
         process.communicate(timeout=30)
     assert process.returncode == 0
+
+
+class Direct:
+    """Takes every request whole."""
+
+    def __init__(self) -> None:
+        self.direct = self
+        self.taken: list[bytes] = []
+
+    def matches(self, target: bytes) -> bool:
+        return True
+
+    def handle(self, target: bytes, headers: Any, body: bytes, respond: Any, peer: str | None = None) -> bool:
+        self.taken.append(body)
+        respond(200, b"{}", {})
+        return True
+
+
+def post(length: int, more: bytes = b"") -> bytes:
+    return b"POST /v1/decisions/1/feedback HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n%s\r\n" % (length, more)
+
+
+def test_a_body_that_comes_soon_after_its_head_is_taken_with_it() -> None:
+    made, wire, clock = a_connection()
+    made.app = app = Direct()
+    for body in (b"{}", b"[]"):
+        made.data_received(post(2))
+        made.data_received(body[:1])
+        made.data_received(body[1:])
+    assert app.taken == [b"{}", b"[]"]
+    assert statuses(wire.written) == [200, 200]
+    for call in clock.later:
+        call()
+    assert statuses(wire.written) == [200, 200]
+
+
+def test_a_body_that_comes_late_or_is_large_goes_the_ordinary_way() -> None:
+    made, _, clock = a_connection()
+    made.app = app = Direct()
+    made.data_received(post(2))
+    assert made.cycle is None
+    clock.later[-1]()
+    assert made.cycle is not None
+    made.data_received(b"{}")
+    for head in (post(70_000), post(2, b"Expect: 100-continue\r\n")):
+        made, _, clock = a_connection()
+        made.app = app
+        made.data_received(head)
+        assert made.cycle is not None
+    assert app.taken == []
+
+
+def test_a_connection_that_ends_before_the_body_is_forgotten() -> None:
+    made, _, clock = a_connection()
+    made.app = app = Direct()
+    made.data_received(post(2))
+    made.connection_lost(None)
+    for call in clock.later:
+        call()
+    assert made.cycle is None
+    assert app.taken == []

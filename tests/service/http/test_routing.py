@@ -103,6 +103,13 @@ def test_requests_reach_the_owner_from_any_worker(fleet: Fleet) -> None:
         assert (reply.status, reply.body["status"]) == (200, "learnt")
         reply = lines[(number + 1) % 2]("POST", f"/v1/decisions/{id}/feedback", {"correct": True})
         assert (reply.status, reply.body["status"]) == (200, "duplicate")
+    for line in lines:
+        some = {"decisions": [{"features": [1.0, 0.5]}] * 3}
+        reply = line("POST", "/v1/models/plain/decisions:batch", some)
+        assert (reply.status, len(reply.body["decisions"])) == (201, 3)
+        assert line("POST", "/v1/models/plain/decisions:batch", {"decisions": [{}]}).status == 422
+        assert line("POST", "/v1/models/none/decisions:batch", some).status == 404
+    assert lines[0]("GET", "/v1/models/plain").body["decisions"] == 86
     sent = forwarded(lines[0])
     assert sum(n for (_, result), n in sent.items() if result == "sent") >= 50  # of 200 that came to another worker
     sound(fleet.store)

@@ -330,6 +330,7 @@ class TestConfiguration:
         ("POST", "/personalizer/v1.0/multislot/rank", 404, "ResourceNotFound"),
         ("GET", "/personalizer/v1.0/rank", 400, "BadRequest"),
         ("POST", "/personalizer/", 404, "ResourceNotFound"),
+        ("GET", "/personalizer", 404, "ResourceNotFound"),
     ],
 )
 def test_every_refusal_has_its_shape(call: Caller, method: str, path: str, status: int, code: str) -> None:

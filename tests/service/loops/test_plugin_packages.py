@@ -80,7 +80,7 @@ class Reply(Struct):
     scores: list[float]
 
 
-class Feedback(FeedbackBody, kw_only=True):
+class PairFeedback(FeedbackBody, kw_only=True):
     rather: list[Id] | UnsetType = UNSET
 
 
@@ -90,7 +90,7 @@ class PairUp(Loop):
     served_by = ("choose",)
     request = Request
     reply = Reply
-    feedback = Feedback
+    feedback = PairFeedback
     kinds: ClassVar = {"rather": Feedback.BETTER}
     measure = "left unchanged"
     words = UiTexts(does="Pair: two of several", curve="Accepted unchanged", about_curve="Share of pairs unchanged.")

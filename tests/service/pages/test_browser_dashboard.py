@@ -433,6 +433,24 @@ def test_what_the_api_page_says_works(visit: Visit) -> None:
     visit.leave()
 
 
+def test_the_form_knows_the_slots_of_a_model(visit: Visit) -> None:
+    with httpx.Client(base_url=visit.address) as app:
+        app.put("/v1/models/slotted", json={"loop": "choose"}).raise_for_status()
+        asked = {
+            "candidates": [{"id": "a"}, {"id": "b"}, {"id": "c"}],
+            "slots": [{"id": "hero"}, {"id": "side", "features": {"wide": True}}],
+            "context": {"plan": "free"},
+        }
+        made = app.post("/v1/models/slotted/decisions", json=asked).json()
+        app.post(f"/v1/decisions/{made['decision']}/feedback", json={"rewards": {"hero": 1, "side": 0}})
+    page = visit.go("/#model=slotted")
+    page.wait_for_function('() => document.querySelector(\'#try-slots\')?.value === \'[{"id":"hero"},{"id":"side"}]\'')
+    assert page.locator("#try-context").input_value() == '{"plan":"free"}'
+    page.get_by_role("button", name="Request a decision").click()
+    page.locator("#try-answer", has_text="It chose hero:").wait_for()
+    visit.leave()
+
+
 def test_a_call_is_tried_on_the_api_page(visit: Visit) -> None:
     page = visit.go("/docs")
     assert page.locator("#get--v1-models-name-log tr", has_text="after").inner_text().endswith("number (seq).")

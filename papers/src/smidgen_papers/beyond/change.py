@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import smidgen
-from smidgen import Candidates, Pipeline, Vectorizer
+from smidgen import Candidates, Choice, Pipeline, Vectorizer
 from smidgen.decision import FloatArray, IntArray
 from smidgen.learners import Learner
 from smidgen.learners.choose import ChoiceBank, LinUCB
@@ -26,8 +26,14 @@ FIRST_SEED, KINDS, COLUMNS = 900, 4, 8
 WORLDS = {"label": ("still", "jump", "slow"), "choose": ("still", "jump", "another"), "filter": ("still", "jump")}
 CONTENDERS = {
     "label": ("recommended", "recommended, records", "HingeConfidit", "Confidit"),
-    "choose": ("recommended, records", "LinUCB, records", "LinUCB, forgetting .99", "Vowpal Wabbit squarecb"),
-    "filter": ("recommended", "without detect"),
+    "choose": (
+        "recommended",
+        "recommended, records",
+        "LinUCB, records",
+        "LinUCB, forgetting .99",
+        "Vowpal Wabbit squarecb",
+    ),
+    "filter": ("recommended", "recommended, records", "without detect"),
 }
 DELAYS = (0, 100, 1000)
 
@@ -97,21 +103,28 @@ def _play_choices(contender: str, world: str, rounds: int, seed: int) -> tuple[F
     """Regret by round."""
     C, means = _arms(world, rounds, seed)
     rewards = (np.random.default_rng([seed, 3]).random(means.shape) < means).astype(float)
+    names = ("a", "b", "c")
+    offers: list[Any] = [
+        Candidates({name: {} for name in names}, context={"u": float(c[0]), "v": float(c[1])}) for c in C
+    ]
+    X = np.zeros((rounds, 3, 9))
+    for k in range(3):  # columns of its own for each arm
+        X[:, k, 3 * k : 3 * k + 3] = np.hstack([C, np.ones((rounds, 1))])
     if contender.startswith("Vowpal"):
-        X = np.zeros((rounds * 3, 9))
-        for t, c in enumerate(C):
-            for k in range(3):
-                X[3 * t + k, 3 * k : 3 * k + 3] = (*c, 1.0)
-        gained = reward_peers.play_vw(as_arrays(X, rewards), "squarecb", 0.5, seed)
+        gained = reward_peers.play_vw(as_arrays(X.reshape(-1, 9), rewards), "squarecb", 0.5, seed)
         return means.max(axis=1) - gained, 0
-    inner: Learner
-    if contender.startswith("recommended"):
-        inner = ChoiceBank(dim=64, seed=seed)
+    learner: Learner
+    if contender == "recommended":
+        learner, offers = ChoiceBank(dim=9, seed=seed), [Choice(rows) for rows in X]
+    elif contender.startswith("recommended"):
+        learner = Pipeline(features=Vectorizer(dim=64), learner=ChoiceBank(dim=64, seed=seed))
     else:
-        inner = LinUCB(dim=64, width=0.3, ridge=0.1, forgetting=0.99 if "forgetting" in contender else 1.0, seed=seed)
-    learner, regret = Pipeline(features=Vectorizer(dim=64), learner=inner), np.empty(rounds)
-    for t, c in enumerate(C):
-        made = learner.decide(Candidates({"a": {}, "b": {}, "c": {}}, context={"u": float(c[0]), "v": float(c[1])}))
+        forgetting = 0.99 if "forgetting" in contender else 1.0
+        inner = LinUCB(dim=64, width=0.3, ridge=0.1, forgetting=forgetting, seed=seed)
+        learner = Pipeline(features=Vectorizer(dim=64), learner=inner)
+    regret = np.empty(rounds)
+    for t, offer in enumerate(offers):
+        made = learner.decide(offer)
         learner.learn(made, float(rewards[t, made.action]))
         regret[t] = means[t].max() - rewards[t, made.action]
     return regret, _restarts(learner)
@@ -124,11 +137,18 @@ def _play_filter(contender: str, world: str, rounds: int, seed: int) -> tuple[Fl
     X, y = centers[kind] + 0.6 * rng.normal(size=(rounds, 12)), kind == 0
     if world == "jump":
         y[rounds // 2 :] = kind[rounds // 2 :] == 1
-    learner = RidgeFil(dim=12, explore="sparing", detect=contender == "recommended", seed=seed)
-    shown, half = learner.run(X / np.linalg.norm(X, axis=1, keepdims=True), y).actions, rounds // 2
+    if contender.endswith("records"):
+        inner = smidgen.recommended(loop="filter", dim=64, seed=seed)
+        pipeline = Pipeline(features=Vectorizer(dim=64), learner=inner)
+        history, starts = pipeline.run(_records(X), y), _restarts(pipeline)
+    else:
+        learner = RidgeFil(dim=12, explore="sparing", detect=contender == "recommended", seed=seed)
+        history = learner.run(X / np.linalg.norm(X, axis=1, keepdims=True), y)
+        starts = _restarts(learner)
+    shown, half = history.actions, rounds // 2
     halves = [(shown[part], y[part]) for part in (slice(half), slice(half, None))]
     scores = [2.0 * float((a & b).sum()) / max(1.0, float(a.sum() + b.sum())) for a, b in halves]
-    return np.repeat(scores, [half, rounds - half]), len(learner.restarts)
+    return np.repeat(scores, [half, rounds - half]), starts
 
 
 def play(place: Place, *, loop: str, world: str, contender: str, rounds: int, seed: int) -> Values:

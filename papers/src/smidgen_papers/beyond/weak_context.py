@@ -12,7 +12,7 @@ from smidgen.decision import FloatArray
 from smidgen.learners import Learner
 from smidgen.learners.choose import ChoiceBank, LinUCB
 from smidgen_papers.beyond import paper, reward_peers
-from smidgen_papers.beyond.reward_worlds import as_arrays
+from smidgen_papers.beyond.reward_worlds import as_arrays, matrix
 from smidgen_papers.catalogue import add_figure, add_study
 from smidgen_papers.data.movielens import movielens
 from smidgen_papers.outcome import Outcome, Table
@@ -22,7 +22,13 @@ __all__ = ["gather", "paper", "plan"]
 
 USERS = "movielens/ml1m_users.dat.gz"
 FILMS, ORDERS, VISITORS = 8, 10, 2500
-CONTENDERS = ("recommended, records", "LinUCB, records", "ε-greedy without context", "Vowpal Wabbit squarecb")
+CONTENDERS = (
+    "recommended, records",
+    "recommended",
+    "LinUCB, records",
+    "ε-greedy without context",
+    "Vowpal Wabbit squarecb",
+)
 #: From which round on the second figure counts.
 AFTER = 1000
 
@@ -61,6 +67,9 @@ def play(place: Place, *, contender: str, visitors: int, order: int) -> Values:
             k = int(rng.integers(FILMS)) if rng.random() < 0.1 else int(np.argmax((sums + 1.0) / (shown + 1.0)))
             gained[t] = rewards[t, k]
             shown[k], sums[k] = shown[k] + 1.0, sums[k] + rewards[t, k]
+    elif contender == "recommended":
+        X = matrix(_rows([people[w] for w in who], rewards))
+        gained[:] = ChoiceBank(dim=X.shape[1], seed=order).run(X, rewards).rewards
     else:
         inner: Learner = ChoiceBank(dim=4096, seed=order)
         if contender.startswith("LinUCB"):

@@ -47,7 +47,7 @@ from smidgen.state.sqrt_ridge import (
 from smidgen.structures import Choice
 
 #: What A starts as, by its form: a·I.
-STARTS = {"full": 0.1, "diagonal": 0.01}
+STARTS = {"full": 0.1, "diagonal": 0.03}
 #: Outcomes of an example, in addition to those of a ridge (_core/bank.cpp).
 FULL_CURVED, FULL_ARMS, ALARM = 3, 4, 5
 #: Places for candidates at first, and in the end.

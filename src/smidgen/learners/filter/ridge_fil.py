@@ -291,17 +291,17 @@ class RidgeFil(_RidgeState, Filter):
     margin ≥ −max(√(.1·ln t / (m + 1)), √(ln t / N)). "scarce": A starts as a'I, a' = a/10, and the floor is √(2·ln t /
     N); but where after 50 labels the mean width q of the labeled items (of the last five or so) has a'q > .3, as in
     text, where something is always new, the threshold is that of "found" times (1 + a'q)/(1 + q). "patient": the same,
-    but elsewhere than in text the threshold is −max(√(.15·ln t / (m + 1)), √(3·ln t / N)). "sparing": that times min(1,
-    (1 − m/(N + 1))/.75), while a'q ≤ .3. With ``detect``, of each label before it is learnt: S ← .96 S + (p − y), V ←
-    .96² V + max(p(1 − p), .05), p = (1 + w·x)/2 in [0, 1], y = 1 if relevant, else 0; after ten labels or more, if S >
-    4√V, everything but t starts again. **Symbols** t: ``decision.number``, N: items forwarded and labeled, m:
-    relevant ones among them (with forgetting or a window: their present weight), margin and threshold in the decision.
-    **Assumes** ‖x‖ = 1 and E[y] = u·x for an unknown u. **Bound** none is proved; see `PRidgeFil` for a relative that
-    has one. **Cost** full: nnz·d to decide, d² more to learn, d² memory. Dual: n·nnz + n² for n items learnt from.
-    Diagonal: nnz. Forgetting: d³ to learn. **Differs** eq. 3 lacks a transpose. The diagonal form treats features as
-    uncorrelated. The weight N of a fading or sliding past in the threshold is ours: it keeps exploration alive, which
-    drift needs. "found", "scarce", "patient", "sparing" and the constant are ours too: a ridge through the origin
-    cannot say that nearly all items are irrelevant, and exploration should fall with what is scarce.
+    but elsewhere than in text the threshold is −max(min(.9, √(.15·ln t / (m + 1))), √(3·ln t / N)). "sparing": that
+    times min(1, (1 − m/(N + 1))/.75), while a'q ≤ .3. With ``detect``, of each label before it is learnt: S ← .96 S +
+    (p − y), V ← .96² V + max(p(1 − p), .05), p = (1 + w·x)/2 in [0, 1], y = 1 if relevant, else 0; after ten labels or
+    more, if S > 4√V, everything but t starts again. **Symbols** t: ``decision.number``, N: items forwarded and labeled,
+    m: relevant ones among them (with forgetting or a window: their present weight), margin and threshold in the
+    decision. **Assumes** ‖x‖ = 1 and E[y] = u·x for an unknown u. **Bound** none is proved; see `PRidgeFil` for a
+    relative that has one. **Cost** full: nnz·d to decide, d² more to learn, d² memory. Dual: n·nnz + n² for n items
+    learnt from. Diagonal: nnz. Forgetting: d³ to learn. **Differs** eq. 3 lacks a transpose. The diagonal form treats
+    features as uncorrelated. The weight N of a fading or sliding past in the threshold is ours: it keeps exploration
+    alive, which drift needs. "found", "scarce", "patient", "sparing" and the constant are ours too: a ridge through the
+    origin cannot say that nearly all items are irrelevant, and exploration should fall with what is scarce.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def check_report(
         else:
             _check_value(name, value)
             if rule in ("last", FIRST):
-                terms.reward(value)
+                terms.reward(value, name)
             if rule == FIRST and before:
                 raise Conflict(
                     f"the slot {json_text(slot)} already has a reward",

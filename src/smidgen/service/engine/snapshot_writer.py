@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,10 @@ from smidgen.service.storage.protocol import Store
 #: Number of models that are examined after a batch, in turn: looking at thousands would take longer than the batch.
 LOOKED = 64
 
-#: Number of models whose rows are written in one batch.
-TOGETHER = 16
+#: Number of models whose rows are written in one batch, and whose files are written at once.
+TOGETHER = 64
+#: Bytes of states from which no more are written at once.
+PART = 8 << 20
 _log = logging.getLogger("smidgen.service")
 
 
@@ -110,9 +113,10 @@ class SnapshotWriter:
         if any(model.keyed or _changed_names(model) for model in models):
             for written in self._run(partial(self._write_rows, models)):
                 written.changed = False
-        for model in models:
-            if (content := self._shared_content(model)) is not None:
-                self._store.publish(model.shard, None, model.seq, content)
+        contents = ((model, content) for model in models if (content := self._shared_content(model)) is not None)
+        for part in _parts(contents):
+            with ThreadPoolExecutor(len(part)) as pool:  # the disk syncs many files in the time of one
+                list(pool.map(lambda each: self._store.publish(each[0].shard, None, each[0].seq, each[1]), part))
 
     def _write_rows(
         self, models: Sequence[ServedModel], epochs: Sequence[int | None] | None = None
@@ -142,6 +146,19 @@ class SnapshotWriter:
             return self._learners.get(model, None).learner.to_bytes()
         group = self._learners.shared_state(model)
         return group.to_bytes() if group is not None else None
+
+
+def _parts(contents: Iterable[tuple[ServedModel, bytes]]) -> Iterator[list[tuple[ServedModel, bytes]]]:
+    """Divide states into parts that may be in memory together."""
+    part, size = list[tuple[ServedModel, bytes]](), 0
+    for model, content in contents:
+        part.append((model, content))
+        size += len(content)
+        if size >= PART:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def _changed_names(model: ServedModel) -> HashedNames | None:

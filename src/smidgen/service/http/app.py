@@ -127,7 +127,7 @@ class Outermost:
                 message = {**message, "headers": headers}
             await send(message)
 
-        shape = next((shape for root, shape in ERROR_SHAPES.items() if scope["path"].startswith(root)), None)
+        shape = next((shape for root, shape in ERROR_SHAPES.items() if f"{scope['path']}/".startswith(root)), None)
         try:
             await self.app(scope, receive, marked if shape is None else _reshaped(marked, shape))
         finally:

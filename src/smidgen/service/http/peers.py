@@ -1,8 +1,8 @@
 """Lines between workers on different machines: both ends prove that they know a secret, and so does every frame.
 
-The secret is kept in the store, so whoever can read the store can be a peer. Each end sends a random number; from both
-numbers and the secret follows one key for each direction. A frame carries an HMAC-SHA256 of its number on the line and
-its content. So a frame that is foreign, changed, repeated, left out or of another line does not fit, and ends the line.
+The secret is kept in the store, so everyone who can read the store can be a peer. Each end sends a random number; from
+both numbers and the secret follows one key for each direction. A frame carries an HMAC-SHA256 of its number on the line
+and its content. A frame that is foreign, changed, repeated, missing or of another line does not fit, and ends the line.
 Frames are not encrypted.
 """
 
@@ -27,7 +27,7 @@ LARGEST_REQUEST, LARGEST_REPLY = 256 << 10, 16 << 20
 
 
 class PeerAddress(NamedTuple):
-    """Where a worker listens for workers of other machines.
+    """Address at which a worker listens for workers of other machines.
 
     Attributes
     ----------

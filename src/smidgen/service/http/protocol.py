@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 HEAD, HEADERS = 64 << 10, 100
 #: Maximum seconds from the first byte of a request to the end of its head.
 HEAD_S = 10.0
+#: Seconds that a request is kept whole although its body has not arrived with its head, and the largest such body:
+#: many clients send both apart.
+REST_S, SMALL = 0.005, 64 << 10
 #: Seconds that a connection may be idle, or not accept a reply.
 IDLE_S = 60.0
 #: Number of requests that may wait behind one another on a connection.
@@ -113,6 +116,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         self._in_head = False
         self._complete = True  # whether the latest request has come in full
         self._fast_path: FastPath | None = None  # who takes requests whole
+        self._rest_due: asyncio.TimerHandle | None = None
         self._parts: list[bytes] | None = None  # the body of a request that may be taken whole, as far as it has come
         self._size = self._fed = self._headers = 0
 
@@ -152,8 +156,11 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         known = self._in_head
         try:
             self._feed(data)
-            if self._parts is not None:
-                self._ordinary()
+            if self._parts is not None and self._rest_due is None:
+                if self._is_small() and not self.expect_100_continue:
+                    self._rest_due = self.loop.call_later(REST_S, self._give_up_rest)
+                else:
+                    self._ordinary()
             self._fed += len(data) if self._in_head and known else 0
             if self._fed > HEAD:
                 raise _LARGE
@@ -183,6 +190,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         With several requests on a connection, the one that is worked on is neither the latest nor among those that
         wait: the application would write to a closed connection, and the log would have its traceback.
         """
+        self._parts = None
         for cycle in (self._running, self.cycle, *(each for each, _ in self.pipeline)):
             if cycle is not None and not cycle.response_complete:
                 cycle.disconnected = True
@@ -347,6 +355,17 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             return False
         self.cycle = taken
         return True
+
+    def _is_small(self) -> bool:
+        """Check whether the body that is to come may be taken whole."""
+        length = dict(self.headers).get(b"content-length", b"")
+        return length.isdigit() and len(length) < 6 and int(length) <= SMALL
+
+    def _give_up_rest(self) -> None:
+        """Let a request whose body has not arrived at once go the ordinary way."""
+        self._rest_due = None
+        if self._parts is not None:
+            self._ordinary()
 
     def _ordinary(self) -> None:
         """Let the request that is there, or a part of it, go the ordinary way."""

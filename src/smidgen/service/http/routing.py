@@ -45,15 +45,16 @@ if TYPE_CHECKING:
     from smidgen.service.http.fast_path import FastPath, Respond
     from smidgen.service.http.resources import Service
 
-#: How often a worker says that it lives, and after how long without that the others do without it.
-BEAT_S, SILENT_S = 0.1, 0.25
+#: After how long without a sign of life the others do without a worker; how many beats that are, and how long each is.
+SILENT_S, MISSED = 0.25, 3
+BEAT_S = SILENT_S / MISSED
 #: How often the owners of shards are read, if nobody says that they have changed.
 LOOK_S = 2.0
 #: Seconds between two tries to connect to another machine.
 PEER_RETRY_S = 0.5
 #: Seconds that the others have to finish what they have sent to a worker that stops.
 LEAVE_S = 2.0
-_FEEDBACK, _DECISIONS = b"/feedback", b"/decisions"
+_FEEDBACK, _DECISIONS, _BATCH = b"/feedback", b"/decisions", b"/decisions:batch"
 _DECISION, _MODEL = b"/v1/decisions/", b"/v1/models/"
 _log = logging.getLogger("smidgen.service")
 
@@ -115,21 +116,17 @@ class OwnerClient(ForwardClient):
         super().__init__(path, lambda: None)
         self.is_remote = False
         self._retry = retry
-        self._checked_at = 0.0
+        self._missed = MISSED  # beats of this process without a sign of life: while it is held up, it judges nobody
         self._leaving = False
 
     @property
     def is_alive(self) -> bool:
         """True while the worker takes requests and gives signs of life."""
-        return self._line is not None and not self._leaving and self._silent_s < SILENT_S
-
-    @property
-    def _silent_s(self) -> float:
-        return asyncio.get_running_loop().time() - self._checked_at
+        return self._line is not None and not self._leaving and self._missed < MISSED
 
     def greeted(self, line: FrontLine, frame: ReplyFrame) -> None:
         """Note a sign of life, or that the worker stops: then the line is closed when all replies are there."""
-        self._checked_at = asyncio.get_running_loop().time()
+        self._missed = 0
         if frame.status is not None:
             self._leaving = True
             self._close_if_done()
@@ -138,6 +135,7 @@ class OwnerClient(ForwardClient):
 
     def received(self, frame: ReplyFrame) -> None:
         """Deliver a part of a reply."""
+        self._missed = 0
         super().received(frame)
         self._close_if_done()
 
@@ -150,8 +148,9 @@ class OwnerClient(ForwardClient):
                 self.start()
 
     def check(self) -> None:
-        """Wait no longer for a worker that gives no sign of life."""
-        if self._line is not None and self._silent_s >= SILENT_S:
+        """Count a beat; wait no longer for a worker that gives no sign of life."""
+        self._missed += 1
+        if self._line is not None and self._missed >= MISSED:
             self._give_up(is_gone=False)
 
     def _give_up(self, *, is_gone: bool) -> None:
@@ -283,8 +282,8 @@ class Router:
 
     @staticmethod
     def matches(target: bytes) -> bool:
-        """Check whether a POST to this target is a hot call."""
-        return target.endswith((_FEEDBACK, _DECISIONS))
+        """Check whether a POST to this target is a hot call, or a batch of decisions."""
+        return target.endswith((_FEEDBACK, _DECISIONS, _BATCH))
 
     def handle(self, target: bytes, headers: Headers, body: bytes, respond: Respond, peer: str | None = None) -> bool:
         """Take a POST; False if it is for the ordinary way, and then nothing has happened."""
@@ -294,7 +293,7 @@ class Router:
             client is None
             or size > self._largest
             or held.held + size > held.limit
-            or (client.is_remote and not self._fast_path.admits(target, headers, peer))
+            or (client.is_remote and (target.endswith(_BATCH) or not self._fast_path.admits(target, headers, peer)))
         ):
             return self._fast_path.handle(target, headers, body, respond, peer)
         deliver = whole_reply(respond)
@@ -324,8 +323,10 @@ class Router:
                 return int(id[-SHARD_DIGITS:], 16) if len(id) == UNSHARDED + SHARD_DIGITS else None
             except ValueError:
                 return None
-        model = self._here.engine.models.get(target[len(_MODEL) : -len(_DECISIONS)].decode("latin-1"))
-        if model is None:
+        is_batch = target.endswith(_BATCH)
+        name = target[len(_MODEL) : -len(_BATCH if is_batch else _DECISIONS)].decode("latin-1")
+        model = self._here.engine.models.get(name)
+        if model is None or (is_batch and len(model.parts) > 1):
             return None
         if len(model.parts) == 1:
             return shard_mark(model.shard)

@@ -417,7 +417,7 @@ class Loop(ABC):
 
     def parse_rewards(self, value: Mapping[str, float]) -> ParsedFeedback:
         """Rewards for the slots of what was shown, by slot; the figure is their mean in the app's own range."""
-        learned = {slot: self.terms.reward(reward) for slot, reward in value.items()}
+        learned = {slot: self.terms.reward(reward, f"rewards.{slot}") for slot, reward in value.items()}
         return ParsedFeedback(learned, float(np.mean(list(value.values()))))
 
     def check(self, body: DecisionBody, but: tuple[str, ...] = ()) -> None:

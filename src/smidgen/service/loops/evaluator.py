@@ -56,8 +56,8 @@ class Terms(Protocol):
     def labels(self) -> tuple[str, ...]:
         """Labels that were added after the model was created."""
 
-    def reward(self, value: Reward) -> float:
-        """Scale a reward of the app to the range 0 to 1 of learners."""
+    def reward(self, value: Reward, name: str = "reward") -> float:
+        """Scale a reward of the app to the range 0 to 1 of learners; ``name`` is the field that errors name."""
 
 
 class Blueprint(Protocol):

@@ -109,7 +109,8 @@ def _too_few(found: CompareReply, other: str) -> str:
 def _unknown(found: CompareReply, other: str) -> str:
     return (
         f"The result of {other} cannot be estimated from this log: {found.champion} does not draw its decisions "
-        f"with known probabilities. Let {found.champion} explore, or make {other} a challenger."
+        f"with known probabilities, or they fill several slots. Make {other} a challenger, or let {found.champion} "
+        "explore if it has no slots."
     )
 
 

@@ -21,10 +21,15 @@ export const byRecords = (model, loop) => Boolean(model.features?.auto ?? (model
 const KNOBS_WITH_CONTEXT = 5;
 export const takesContext = (model, loop) => (byRecords(model, loop) ? Object.values(model.knobs ?? {}).filter((knob) => !knob.categories).length <= KNOBS_WITH_CONTEXT : Boolean(model.features));
 
-// Fields from the names of a model's columns: `topic=art`, `device.os=ios`, `price`; context fields start with `context.`.
+// Fields from the names of a model's columns: `topic=art`, `device.os=ios`, `price`; context fields start with `context.`,
+// those of slots with `context.slot.`, of which the ids are kept.
 export function known(names) {
-  const found = { item: {}, context: {} };
+  const found = { item: {}, context: {}, slots: [] };
   for (const name of names) {
+    if (name.startsWith("context.slot.")) {
+      if (/^context\.slot\.id=(?!.* × )/.test(name)) found.slots.push(name.slice("context.slot.id=".length));
+      continue;
+    }
     if (/ × |^id=|^\(|^#|:| missing$|[[\]]/.test(name)) continue;
     const [place, rest] = name.startsWith("context.") ? [found.context, name.slice(8)] : [found.item, name];
     const at = rest.indexOf("=");

@@ -104,6 +104,9 @@ function table(names, candidates, named, shape) {
 }
 
 // Anything else as JSON, part by part: what the app knows of the moment, and what there is to decide on.
+// The slots that the model knows, as a request has them.
+const slotsOf = (fields) => (fields?.slots.length ? JSON.stringify(fields.slots.map((id) => ({ id }))) : "");
+
 function written(model, loop, candidates) {
   const records = byRecords(model, loop);
   const area = (rows) => h("textarea", { class: "code", rows, spellcheck: "false" });
@@ -112,11 +115,14 @@ function written(model, loop, candidates) {
     : candidates ? { ...(records && { context: field("Context: shared by all candidates", "try-context", area(2)) }), candidates: field("Candidates", "try-candidates", area(5), records ? "An array of objects, each with an id and a record. Ids alone are enough." : "An array of objects, each with an id and features.") }
       : loop.words.asks === "context" ? { context: field("Context", "try-context", area(3), "A record of what the best setting may depend on. {} if there is nothing.") }
       : { features: field(records ? "Record" : "Features", "try-record", area(5)) };
+  if (candidates && records && model.loop === "choose" && model.feedback === "reward") {
+    parts.slots = field("Slots", "try-slots", area(1), 'An array of places to fill, each with an id: [{"id":"hero"}]. Empty: one candidate is chosen.');
+  }
   let fields = null;
   const fill = () => {
     const guess = request(model, loop, { sample: samples.get(model.name), fields });
     if (whole) { parts[""].control.value = JSON.stringify(guess, null, 1); return; }
-    for (const [name, part] of Object.entries(parts)) part.control.value = pretty(guess[name] ?? {});
+    for (const [name, part] of Object.entries(parts)) part.control.value = name === "slots" ? slotsOf(fields) : pretty(guess[name] ?? {});
   };
   const value = () => {
     const out = {};
@@ -141,7 +147,7 @@ function written(model, loop, candidates) {
     if (!records) return;
     const { names } = await get(`${path(model.name)}/names.json`);
     const found = known(names);
-    if (!Object.keys(found.item).length && !Object.keys(found.context).length) return;
+    if (!Object.keys(found.item).length && !Object.keys(found.context).length && !found.slots.length) return;
     fields = found;
     if (!root.contains(document.activeElement) && !samples.get(model.name)) fill();
   };

@@ -59,12 +59,10 @@ from smidgen.service.schemas.decisions import (
 from smidgen.service.schemas.models import (
     AmendBody,
     Auto,
-    BaseReply,
     BudgetFigures,
     ByName,
     ChallengerOf,
     CopyBody,
-    ForgottenReply,
     Holdout,
     HoldoutCandidate,
     HoldoutChange,
@@ -77,15 +75,8 @@ from smidgen.service.schemas.models import (
     PerDay,
     PromotedReply,
     RenameBody,
-    RetainBody,
-    RetainedReply,
-    RollbackBody,
     Safe,
     ShadowOf,
-    ShardRetained,
-    ShardUndone,
-    UndoingReply,
-    UndoneReply,
 )
 from smidgen.service.schemas.reports import (
     Agreement,
@@ -115,6 +106,17 @@ from smidgen.service.schemas.reports import (
     WorthReply,
 )
 from smidgen.service.schemas.tokens import CreatedTokenReply, TokenBody, TokenReply, TokensReply
+from smidgen.service.schemas.undo import (
+    BaseReply,
+    ForgottenReply,
+    RetainBody,
+    RetainedReply,
+    RollbackBody,
+    ShardRetained,
+    ShardUndone,
+    UndoingReply,
+    UndoneReply,
+)
 
 __all__ = [
     "AT_ONCE",

@@ -163,7 +163,7 @@ class Connection:
         return answers
 
     def notifications(self, seconds: float) -> set[str]:
-        """Wait for notifications, at most so many seconds; their payloads."""
+        """Wait for notifications, at most ``seconds``; return their payloads."""
         connection, found = self._connection, set[str]()
         try:
             if self._poll.poll(seconds * 1000):

@@ -183,7 +183,7 @@ class SharedWriting(Protocol):
         ...
 
     def wait_for_announcement(self, seconds: float) -> bool:
-        """Wait for an announcement of any worker, at most so many seconds; True if there was one.
+        """Wait for an announcement of any worker, at most ``seconds``; True if there was one.
 
         For one thread only. The first call returns True at once.
         """
