@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 import threading
 import time
@@ -27,7 +28,7 @@ _log = logging.getLogger("smidgen.service")
 
 def unique_worker_name(worker: str = "0") -> str:
     """The name of this worker among all others of a store: another one each time that it is started."""
-    return f"{socket.gethostname()}/{worker}/{os.getpid()}"
+    return f"{socket.gethostname()}/{worker}/{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def choose_owner(shard: int, workers: Sequence[str]) -> str:
