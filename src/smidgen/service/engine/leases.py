@@ -28,7 +28,7 @@ _log = logging.getLogger("smidgen.service")
 
 def unique_worker_name(worker: str = "0") -> str:
     """The name of this worker among all others of a store: another one each time that it is started."""
-    return f"{socket.gethostname()}/{worker}/{os.getpid()}-{secrets.token_hex(4)}"
+    return f"{socket.gethostname()}-{secrets.token_hex(4)}/{worker}/{os.getpid()}"
 
 
 def choose_owner(shard: int, workers: Sequence[str]) -> str:
