@@ -166,6 +166,9 @@ class LeftOut:
         private = _numbers(whole.table) - _numbers(left.table)
         together = {column for column, name in whole.table.named_columns() if name.endswith(" (share a column)")}
         called = {i: name for i, name in enumerate(whole.table.names) if i not in together}
+        for i, names in _said_by(line).items():  # names that are first known with this line
+            if i not in together and not called.get(i) and len(names) == 1:
+                called[i] = next(iter(names))
 
         def goes(name: str) -> bool:
             return any(f"{path} (missing)" in name.split(" × ") for path in private)
@@ -234,6 +237,14 @@ class LeftOut:
 
 def _numbers(table: Vectorizer) -> set[str]:
     return {name for _, name, slot in table.known() if slot >= 0}
+
+
+def _said_by(line: LogLine) -> dict[int, set[str]]:
+    """The names that a line says, by column."""
+    found: dict[int, set[str]] = {}
+    for i, name, _ in [*((line.get("shared") or {}).get("names") or ()), *(line.get("names") or ())]:
+        found.setdefault(i, set()).add(name)
+    return found
 
 
 def _placed(places: Any, gone: list[bool]) -> Any:

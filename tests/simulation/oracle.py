@@ -71,6 +71,8 @@ class Made:
         How several reports become one reward, and those that came in time.
     late_retracted
         How much late feedback came before a retraction.
+    unit
+        Whom it was made for, in a model without keys.
     """
 
     id: str
@@ -98,6 +100,7 @@ class Made:
     rewards: str = "first"
     reports: list[dict[str, Any]] = field(default_factory=list)
     late_retracted: int = 0
+    unit: str | None = None
 
     @property
     def answered(self) -> bool:
@@ -148,6 +151,8 @@ class Shard:
         The versions that promotions made.
     heirs
         The shards that took over what was learnt here.
+    chosen
+        By number, the events that teach what the app chose itself: of which decision.
     """
 
     number: int
@@ -165,6 +170,7 @@ class Shard:
     base: int = 0
     promoted: list[int] = field(default_factory=list)
     heirs: list[Shard] = field(default_factory=list)
+    chosen: dict[int, str] = field(default_factory=dict)
 
     @property
     def now(self) -> frozenset[int]:
@@ -460,7 +466,7 @@ class Oracle:
         if "chosen" in body:
             for each in (shard, *self._others(shard)):
                 if (head := self._next(each)) is not None and head.type == "taught" and head.decision is None:
-                    self._enter(each, "taught", made=True)
+                    each.chosen[self._enter(each, "taught", made=True).seq] = id
 
     def _check_holdout(self, model: Model, body: dict[str, Any], reply: dict[str, Any]) -> None:
         """The holdout answers those units whose hash is below its share, and nobody whose app has chosen."""
@@ -494,7 +500,7 @@ class Oracle:
         made = Made(
             event.decision, shard, event.key, event.seq, self._at, expires, waits, activated, beside, forwarded, reply
         )
-        made.holdout, made.rewards = held, leader.rewards
+        made.holdout, made.rewards, made.unit = held, leader.rewards, body.get("unit")
         asked = ("context", "candidates", "features", "slots")
         made.asked = {name: body[name] for name in asked if body.get(name)}
         shard.decisions += 1
@@ -823,8 +829,11 @@ class Oracle:
 
     def _forget(self, command: Command) -> None:
         model, key = self.models.get(command.args["model"]), command.args["key"]
-        if model is None or not model.keyed:  # nobody is called so in a model without keys, or nobody can say
-            self._judge(command, {404} if model is None else {404, 409, 422})
+        if model is None:
+            self._judge(command, {404})
+            return
+        if not model.keyed:
+            self._forget_unit(command, model, key)
             return
         based = any(shard.base for shard in self.shards.values())
         knows = any(key in shard.keys for each in (model, *model.followers) for shard in each.shards)
@@ -846,13 +855,53 @@ class Oracle:
         if not based and (command.reply["forgotten"], command.reply["copies"]) != (own, erased):
             raise Wrong(f"{own} events, and {erased} of copies, should be erased: {command}")
 
+    def _forget_unit(self, command: Command, model: Model, unit: str) -> None:
+        """A unit of a model without keys: its decisions, what came of them, and those next to them."""
+        shards = [shard for each in (model, *model.followers) for shard in each.shards]
+        made = [each for shard in shards for each in shard.made.values()]
+        gone = [each for each in made if each.unit == unit]
+        must = set[int]()
+        if model.leader is not None or any(self._has_foreign_past(shard) for shard in shards):
+            must = {409}
+        elif not gone:
+            must = {404} if any(each.unit is not None for each in made) else {422}
+        if not self._judge(command, must):
+            return
+        ids, count = {each.id for each in gone}, 0
+        for shard in shards:
+            own = {entry[0] for entry in shard.log if entry[2] in ids or shard.chosen.get(entry[0]) in ids}
+            if own:
+                self._enter(shard, "erased", made=True)
+                self._erase_events(shard, own, [each for each in gone if each.shard is shard])
+            count += len(own)
+        if (command.reply["forgotten"], command.reply["copies"]) != (count, {}):
+            raise Wrong(f"{count} events should be erased: {command}")
+        if command.reply["model_version"] != sum(shard.version for shard in model.shards):
+            raise Wrong(f"the version should be {sum(shard.version for shard in model.shards)}: {command}")
+
+    def _has_foreign_past(self, shard: Shard) -> bool:
+        """True if its beginning was folded, or it shares what it has learned with other models."""
+        return bool(shard.base or shard.promoted or shard.heirs) or any(
+            shard in other.heirs for other in self.shards.values()
+        )
+
     def _erase(self, shard: Shard, key: str) -> int:
         if key not in shard.keys:
             raise Wrong(f"{shard.model.name} has forgotten {key!r}, of whom it knew nothing")
-        count = sum(entry[3] == key and entry[0] > shard.base for entry in shard.log)
+        own = {entry[0] for entry in shard.log if entry[3] == key}
         self._enter(shard, "erased", made=True)
-        shard.log = [entry if entry[3] != key else (entry[0], "erased", None, None, *entry[4:]) for entry in shard.log]
-        for made in [made for made in shard.made.values() if made.key == key]:
+        self._erase_events(shard, own, [made for made in shard.made.values() if made.key == key])
+        shard.keys.discard(key)
+        for model in self.models.values():
+            model.calls = {
+                name: call for name, call in model.calls.items() if call[1] is not shard or call[0].get("key") != key
+            }
+        return sum(seq > shard.base for seq in own)
+
+    def _erase_events(self, shard: Shard, own: set[int], decisions: list[Made]) -> None:
+        """Erase events of a shard, and the decisions that are among them."""
+        shard.log = [entry if entry[0] not in own else (entry[0], "erased", None, None, *entry[4:]) for entry in shard.log]
+        for made in decisions:
             if not made.gone:  # what was folded is counted for good: nobody knows any more whose it was
                 shard.decisions -= 1
                 shard.answered -= made.answered
@@ -860,14 +909,9 @@ class Oracle:
                 shard.late -= made.late_retracted
             del shard.made[made.id], self.made[made.id]
             self.forgotten.add(made.id)
-        shard.keys.discard(key)
         for model in self.models.values():
             stay = {name: said for name, said in model.requests.items() if said[1]["decision"] in self.made}
             model.requests = stay
-            model.calls = {
-                name: call for name, call in model.calls.items() if call[1] is not shard or call[0].get("key") != key
-            }
-        return count
 
     def _stage(self, command: Command) -> None:
         self._judge(command, set(), (503,))

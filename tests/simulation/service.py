@@ -40,6 +40,7 @@ from smidgen.service.engine import engine as engine_module
 from smidgen.service.engine import feedback as feedback_module
 from smidgen.service.engine import lifecycle
 from smidgen.service.engine import retention as retention_module
+from smidgen.service.engine import snapshot_writer as snapshots_module
 from smidgen.service.engine import writer as writer_module
 from smidgen.service.engine.description import count_open, summarize_model
 from smidgen.service.engine.engine import Engine
@@ -129,6 +130,19 @@ class _SeededOs:
         return getattr(os, name)
 
 
+class _OneByOne:
+    """A pool of threads that does everything in the caller's thread."""
+
+    def __init__(self, threads: int) -> None:
+        self.map = map
+
+    def __enter__(self) -> _OneByOne:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is left to wait for."""
+
+
 class _Warnings(logging.Handler):
     """Passes on what the service logs of errors that it did not expect."""
 
@@ -158,6 +172,7 @@ def virtual(
             stack.enter_context(mock.patch.object(module, "time", clock))
         stack.enter_context(mock.patch.object(events_module, "os", _SeededOs(random.Random(seed))))
         stack.enter_context(mock.patch.object(blueprint_module, "new_salt", return_value="copied"))
+        stack.enter_context(mock.patch.object(snapshots_module, "ThreadPoolExecutor", _OneByOne))
         crash_points.watch(passed)
         log.propagate, log.handlers = False, [handler]
         try:
@@ -449,7 +464,7 @@ def ready_for(engine: Engine, reading: StoreReader, kind: str, args: dict[str, A
         counts = reading.counts(model.shard)
         if counts is not None and args["version"] <= counts.version:
             return refold(reading, model, ("rolled_back", args["version"]))
-    if kind == "forget" and model.keyed:
+    if kind == "forget":
         part = model.shard_for(args["key"])
         if reading.counts(part.shard) is not None:
             return refold_without(reading, dict(engine.shards), part, args["key"])
@@ -658,6 +673,7 @@ def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str |
         "rolled_back",
         "archived",
         "revived",
+        "erased",
     }
     if blueprint.features is not None or blueprint.grouped or blueprint.guarded or model.hashed is not None:
         return None

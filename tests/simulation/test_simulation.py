@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
@@ -41,6 +42,7 @@ FOUND: dict[str, tuple[int, str]] = {
     "who had decided and not learnt made forgetting fail in an import": (76, "memory"),
     "fsck compared a state that was taken back with a base": (2353, "sqlite"),
     "the oracle kept counting late feedback that was retracted and forgotten": (20251, "memory"),
+    "the oracle did not know a name that only the line itself says": (701351, "shared"),
 }
 
 
@@ -54,6 +56,17 @@ def test_histories_keep_all_rules(store: str) -> None:
 def test_histories_that_once_broke_a_rule(name: str) -> None:
     seed, store = FOUND[name]
     assert problem_of(history(seed, store=store)) is None
+
+
+def test_histories_have_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a second one, the system decides the order, not the seed; and a reader may wait for itself."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise Wrong(f"the thread {thread.name} is not one that the seed knows")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    for seed in (*range(6), 125):
+        assert problem_of(history(seed, store="sqlite")) is None
 
 
 @pytest.mark.long

@@ -628,6 +628,8 @@ class World:
         keyed = [each for each in self.oracle.models.values() if each.keyed]
         model = rng.choice(keyed) if keyed and rng.random() < 0.95 else self.model(rng)
         worker, key = self.worker(), NAMES[rng.choice(["k0", "k0", "k1"])]
+        if not model.keyed:
+            key = f"u{self.side_rng.randrange(6)}"
         drop = rng.random() < 0.3
         args = self._ready(rng, worker, "forget", {"model": model.name, "key": key, "drop_base": drop})
         command = Command("forget", args)
