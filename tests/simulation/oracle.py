@@ -900,7 +900,9 @@ class Oracle:
 
     def _erase_events(self, shard: Shard, own: set[int], decisions: list[Made]) -> None:
         """Erase events of a shard, and the decisions that are among them."""
-        shard.log = [entry if entry[0] not in own else (entry[0], "erased", None, None, *entry[4:]) for entry in shard.log]
+        shard.log = [
+            entry if entry[0] not in own else (entry[0], "erased", None, None, *entry[4:]) for entry in shard.log
+        ]
         for made in decisions:
             if not made.gone:  # what was folded is counted for good: nobody knows any more whose it was
                 shard.decisions -= 1

@@ -6,6 +6,7 @@ them in an order that a seed decides.
 
 from __future__ import annotations
 
+import base64
 import heapq
 import itertools
 import logging
@@ -33,6 +34,7 @@ from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
+from smidgen.learners.pipeline import Pipeline
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.engine import blueprint as blueprint_module
 from smidgen.service.engine import decide as decide_module
@@ -40,7 +42,6 @@ from smidgen.service.engine import engine as engine_module
 from smidgen.service.engine import feedback as feedback_module
 from smidgen.service.engine import lifecycle, snapshot_writer
 from smidgen.service.engine import retention as retention_module
-from smidgen.service.engine import snapshot_writer as snapshots_module
 from smidgen.service.engine import writer as writer_module
 from smidgen.service.engine.description import count_open, summarize_model
 from smidgen.service.engine.engine import Engine
@@ -48,6 +49,7 @@ from smidgen.service.engine.learner_cache import LearnerCache
 from smidgen.service.engine.lifecycle import from_log, keys_of, refold_without
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import ServedModel
+from smidgen.service.engine.question import recorded_source
 from smidgen.service.engine.rebuild import Rebuilder
 from smidgen.service.engine.registry import ShardAccess
 from smidgen.service.engine.replay import UndoneVersions
@@ -130,19 +132,6 @@ class _SeededOs:
         return getattr(os, name)
 
 
-class _OneByOne:
-    """A pool of threads that does everything in the caller's thread."""
-
-    def __init__(self, threads: int) -> None:
-        self.map = map
-
-    def __enter__(self) -> _OneByOne:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is left to wait for."""
-
-
 class _Warnings(logging.Handler):
     """Passes on what the service logs of errors that it did not expect."""
 
@@ -172,7 +161,7 @@ def virtual(
             stack.enter_context(mock.patch.object(module, "time", clock))
         stack.enter_context(mock.patch.object(events_module, "os", _SeededOs(random.Random(seed))))
         stack.enter_context(mock.patch.object(blueprint_module, "new_salt", return_value="copied"))
-        stack.enter_context(mock.patch.object(snapshots_module, "ThreadPoolExecutor", _OneByOne))
+        stack.enter_context(mock.patch.object(snapshot_writer, "ThreadPoolExecutor", InPlace))
         crash_points.watch(passed)
         log.propagate, log.handlers = False, [handler]
         try:
@@ -253,8 +242,7 @@ class PlayedWriter(Writer):
         except queue.Empty:
             return False
         if work is not None:
-            with mock.patch.object(snapshot_writer, "ThreadPoolExecutor", InPlace):
-                work()
+            work()
         return True
 
     @property
@@ -707,6 +695,34 @@ def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str |
     return {key: learner.to_bytes() for key, learner in found.items()}
 
 
+def record_fold(engine: Engine, shard: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The weights of a model without keys that has forgotten a unit, by name; and what the requests that are left make.
+
+    None where learning is more than decisions and feedback on records that the log has as they were sent.
+    """
+    model = engine.shards[shard]
+    lines = [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
+    plain_types = {"created", "decision", "shown", "feedback", "expired", "reported", "settled", "archived", "revived"}
+    types, learner = {line["type"] for line in lines}, model.blueprint.learner(None)
+    if model.keyed or "erased" not in types or types - plain_types - {"erased"} or has_base(engine.store, shard):
+        return None
+    if not isinstance(learner, Pipeline) or model.blueprint.guarded:
+        return None
+    made: dict[str, Decision] = {}
+    for line in lines:
+        if line["type"] == "decision":
+            learner.reserve(line["number"])
+            decision = Decision.from_json(msgspec.json.encode(line["record"]))
+            asked = base64.b64decode((line["shared"] or {}).get("asked", ""))
+            if (source := decision.context.source or recorded_source({"asked": asked})) is None:
+                return None
+            made[line["decision"]] = msgspec.structs.replace(decision, context=learner.encode_again(source))
+        elif line.get("model_version") is not None and line["type"] in ("feedback", "expired", "settled"):
+            learner.learn(made[line["decision"]], serialization.unpack(line["learn"]))
+    live = engine.run(lambda: engine.learners.get(engine.acquire(model), None).learner.weights_by_name())
+    return dict(live), dict(learner.weights_by_name())
+
+
 def learner_of(engine: Engine, shard: int, key: str | None) -> bytes:
     return engine.run(lambda: engine.learners.get(engine.acquire(engine.shards[shard]), key).learner.to_bytes())
 
@@ -797,6 +813,7 @@ _SILENCE = feedback_module.ExpiryHandler.handle
 MUTANTS: dict[str, tuple[tuple[tuple[Any, str, Any], ...], str]] = {
     "learners are not pinned within a batch": (((LearnerCache, "get", _get_without_pin),), "memory"),
     "a snapshot is used after a rollback": (((UndoneVersions, "is_stale", lambda gone, version: False),), "memory"),
+    "forgetting a unit skips shadows and challengers": (((lifecycle, "units_of", lambda model: [model]),), "memory"),
     "forgetting skips shadows and challengers": (
         ((lifecycle, "related_models", lambda reading, shards, model: [model]),),
         "memory",

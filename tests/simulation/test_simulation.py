@@ -86,6 +86,7 @@ BEGIN = {
     "missing feedback is learnt again and again": 210,
     "retention drops open decisions": 70,
     "forgetting skips shadows and challengers": 40,
+    "forgetting a unit skips shadows and challengers": 140,
     "a copy does not know where it is from": 40,
     "learners are not pinned within a batch": 30,
 }

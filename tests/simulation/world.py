@@ -101,6 +101,7 @@ class World:
                     for step in self.history.steps:
                         self.step(step)
                     self.settle()
+                    self._forget_units()
                     if laws is not None:
                         laws(self)
                 except (Wrong, Killed):
@@ -637,6 +638,16 @@ class World:
             self._forget_checked(worker, command, model, key)
         else:
             self.ask(worker, [command])
+
+    def _forget_units(self) -> None:
+        """Forget a unit of each model without keys, at the end, in every second history."""
+        rng = random.Random(self.history.seed)
+        if rng.random() < 0.5:
+            return
+        for name in [name for name, model in self.oracle.models.items() if not model.keyed]:
+            worker, args = self.worker(), {"model": name, "key": f"u{rng.randrange(6)}", "drop_base": False}
+            self.ask(worker, [Command("forget", self._ready(rng, worker, "forget", args))])
+            self.drain()
 
     def _forget_checked(self, worker: Worker, command: Command, model: Model, key: str) -> None:
         """Forget while nothing else happens, and compare with what is worked out slowly."""
