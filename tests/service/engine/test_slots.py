@@ -342,6 +342,14 @@ def test_examples_teach_slots(tmp_path: Path, clock: Clock) -> None:
         for wrong in ({"choice": "b", "reward": 1}, {"heroo": answer["hero"]}, {"hero": {"choice": "b"}}, {}):
             refused = call.post("/v1/models/m/examples", {"examples": [{**OFFER, "answer": wrong}]})
             assert refused.status_code == 422
+        everywhere, in_side = {**OFFER, "exclude": ["b"]}, {"side": {"choice": "a", "reward": 1}}
+        for offer, wrong in ((everywhere, answer), (OFFER, in_side), (OFFER, {**answer, **in_side})):
+            refused = call.post("/v1/models/m/examples", {"examples": [{**offer, "answer": wrong}]})
+            assert refused.status_code == 422
+        assert refused.json()["error"]["message"] == (
+            'examples[0]: answer.side.choice puts "a" into "side", which excludes it'
+        )
+        assert call.get("/v1/models/m").json()["model_version"] == 1
 
 
 def test_what_if_weighs_each_slot_as_a_decision(tmp_path: Path, clock: Clock) -> None:
