@@ -18,6 +18,7 @@ from smidgen.service.engine.inspection import Inspection
 from smidgen.service.engine.log_sources import StoreSource
 from smidgen.service.engine.rebuild import rebuild
 from smidgen.service.errors import Conflict, Impossible
+from smidgen.service.monitoring.compare import compare_arms
 from smidgen.service.ope.whatif import what_if
 
 SLOTS = [{"id": "hero"}, {"id": "side", "features": {"wide": True}, "exclude": ["a"]}]
@@ -317,6 +318,10 @@ def test_shadows_and_challengers_learn_each_slot(tmp_path: Path, clock: Clock) -
     for name in ("m", "shade", "rival"):
         learner = pages.engine.learners.get(pages.engine.models[name], None).learner
         assert learner.learner._numbers[0] == 40, f"{name}: two steps for each decision"
+    compared = compare_arms(pages.engine.store.reader(), pages.engine.models["shade"], pages.clock.now)
+    assert (compared.verdict, compared.difference.enough, compared.difference.n) == ("not yet", False, 0)
+    assert "The result of shade cannot be estimated from this log" in compared.in_words
+    assert "they fill several slots. Make shade a challenger" in compared.in_words
     assert pages.engine.promote("shade") is not None
     open_before = pages.ask()
     assert pages.report(open_before, rewards={"hero": 1.0, "side": 1.0}) == "learnt"
