@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from unittest import mock
 
 import msgspec
@@ -38,7 +38,7 @@ from smidgen.service.engine import blueprint as blueprint_module
 from smidgen.service.engine import decide as decide_module
 from smidgen.service.engine import engine as engine_module
 from smidgen.service.engine import feedback as feedback_module
-from smidgen.service.engine import lifecycle
+from smidgen.service.engine import lifecycle, snapshot_writer
 from smidgen.service.engine import retention as retention_module
 from smidgen.service.engine import writer as writer_module
 from smidgen.service.engine.description import count_open, summarize_model
@@ -210,6 +210,19 @@ class VirtualLoop:
         return True
 
 
+class InPlace:
+    """In place of a pool of threads: everything is done in the one thread of the simulation."""
+
+    def __init__(self, workers: int) -> None:
+        self.map = map
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 class PlayedWriter(Writer):
     """The writer, whose thread is played."""
 
@@ -225,7 +238,8 @@ class PlayedWriter(Writer):
         except queue.Empty:
             return False
         if work is not None:
-            work()
+            with mock.patch.object(snapshot_writer, "ThreadPoolExecutor", InPlace):
+                work()
         return True
 
     @property
