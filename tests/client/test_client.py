@@ -248,6 +248,31 @@ class TestRetries:
             client.create(name, loop="rank", learner="PreferencePerceptron", params={"dim": 3})
         assert waits == [2.0, 2.0], "as Retry-After asks"
 
+    def test_create_says_why_it_waits(self, live: Live, name: str, waits: list[float]) -> None:
+        seen: list[str] = []
+        with smidgen.Client(live.url, transport=Faulty(busy, lost)) as client:
+            client.create(name, loop="rank", progress=seen.append)
+            client.create(name, loop="rank", progress=seen.append)
+        assert seen == [
+            "too much; the next attempt is in 2.0 s",
+            f"there is no reply: the line went dead; the next attempt is in {waits[1]:.1f} s",
+        ]
+
+    def test_create_with_await_says_why_it_waits(self) -> None:
+        replies = [httpx.Response(502, text="<html>"), httpx.Response(200, json={})]
+
+        async def create() -> list[str]:
+            seen: list[str] = []
+            async with smidgen.AsyncClient(
+                "http://here", transport=httpx.MockTransport(lambda _: replies.pop(0))
+            ) as it:
+                await it.create("m", loop="rank", progress=seen.append)
+            return seen
+
+        (line,) = asyncio.run(create())
+        assert "502" in line
+        assert "the next attempt is in 0." in line
+
     def test_gives_up(self, live: Live, waits: list[float]) -> None:
         with smidgen.Client(live.url, transport=Faulty(*[busy] * 3), retries=2) as client:
             with pytest.raises(ServiceError) as refusal:

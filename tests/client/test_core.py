@@ -83,6 +83,8 @@ class TestLogCursor:
         assert cursor.in_shard
         assert cursor.next_shard(3)
         assert cursor.request()["params"] == {"after": 0, "shard": 2}
+        cursor.after_disconnect(httpx.ConnectError("gone"))
+        assert cursor.request()["params"] == {"after": 0, "shard": 2}, "not the shard before it once more"
         assert not cursor.next_shard(3)
 
     def test_one_shard_ends_with_itself(self) -> None:

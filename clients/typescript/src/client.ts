@@ -1,7 +1,8 @@
 /** The client: every call of the service. */
 import { refusal } from "./errors.js";
 import { Model } from "./model.js";
-import { patiently } from "./patience.js";
+import { gone, lost, patiently, pause, sleep } from "./patience.js";
+import type { Progress } from "./patience.js";
 import type {
   Answer, CandidateRow, Changes, Compact, Comparison, CreatedToken, Description, Event, Example, Features, Feedback, Finding, Learnt, Promoted, Request, Result, Retained, Segments,
   Settings, Story, Taste, Token, TokenSettings, Ubi, UbiReply, Weight, Worth,
@@ -51,9 +52,12 @@ export class Client {
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   }
 
-  /** Make a model, or find it if it is there with the same settings. */
-  async create(name: string, settings: Settings): Promise<Model> {
-    await this.#json("PUT", model(name), settings);
+  /**
+   * Make a model, or find it if it is there with the same settings. `onProgress` is called with a line of text before each
+   * wait for another attempt: a service that is starting, or cannot be reached.
+   */
+  async create(name: string, settings: Settings, options: { onProgress?: Progress } = {}): Promise<Model> {
+    await this.#json("PUT", model(name), settings, false, options.onProgress);
     return new Model(this, name);
   }
 
@@ -210,11 +214,32 @@ export class Client {
   }
 
   /**
-   * The model's events after one, in order, as they come; of one shard, if the model has several. Throws a ServiceError
-   * (code "log_damaged") at an event that is missing, after all before it.
+   * The model's events after one, in order, as they come; a connection that breaks is taken up where it broke. Of a model
+   * with several shards: those of one, or of all, one shard after the other. Throws a ServiceError (code "log_damaged") at
+   * an event that is missing, after all before it.
    */
   async *log(name: string, after = 0, asked: { shard?: number } = {}): AsyncGenerator<Event> {
-    const response = await this.#send("GET", `${model(name)}/log${query({ after, ...asked })}`, undefined, "", begun, false);
+    let { shard } = asked, attempt = 0;
+    let seen = shard; // the shard of the latest event: where to go on
+    for (;;) {
+      try {
+        for await (const event of this.#events(name, query({ after, shard }))) {
+          [after, seen, attempt] = [event.seq, event.shard, 0];
+          yield event;
+        }
+        if (shard === undefined || asked.shard !== undefined || ++shard >= ((await this.describe(name)).shards ?? 1)) return;
+        [after, seen] = [0, shard];
+      } catch (error) {
+        if (!lost(error)) throw error;
+        if (attempt >= this.#retries) throw gone(attempt, error);
+        shard = seen;
+        await sleep(pause(attempt++));
+      }
+    }
+  }
+
+  async *#events(name: string, asked: string): AsyncGenerator<Event> {
+    const response = await this.#send("GET", `${model(name)}/log${asked}`, undefined, "", begun, false);
     let rest = "";
     const lines = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     try {
@@ -251,16 +276,16 @@ export class Client {
     return (await this.#attempt("GET", "/readyz", undefined, "", AbortSignal.timeout(this.#timeout))).ok;
   }
 
-  async #json<Reply>(method: string, path: string, body?: unknown, once = false): Promise<Reply> {
-    return read(await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body, plain), "application/json", whole, once));
+  async #json<Reply>(method: string, path: string, body?: unknown, once = false, progress?: Progress): Promise<Reply> {
+    return read(await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body, plain), "application/json", whole, once, progress));
   }
 
   #once<Reply>(method: string, path: string, body?: unknown): Promise<Reply> {
     return this.#json(method, path, body, true);
   }
 
-  #send<Reply>(method: string, path: string, body: Uint8Array | string | undefined, media: string, receive: (response: Response) => Promise<Reply>, once: boolean): Promise<Reply> {
-    return patiently((signal) => this.#attempt(method, path, body, media, signal), once, receive, this.#retries, this.#timeout);
+  #send<Reply>(method: string, path: string, body: Uint8Array | string | undefined, media: string, receive: (response: Response) => Promise<Reply>, once: boolean, progress?: Progress): Promise<Reply> {
+    return patiently((signal) => this.#attempt(method, path, body, media, signal), once, receive, this.#retries, this.#timeout, progress);
   }
 
   #attempt(method: string, path: string, body: Uint8Array | string | undefined, media: string, signal: AbortSignal): Promise<Response> {
@@ -270,10 +295,16 @@ export class Client {
   }
 }
 
+/** What may end a log before its end and passes: it is read on. */
+const PASSING = new Set(["busy", "storage_failed"]);
+
 /** An event of a log; or, in the last line, why the log cannot be read further. */
 function event(line: string): Event {
   const found = JSON.parse(line) as Event & { error?: unknown };
-  if (found.seq === undefined && found.error !== undefined) throw refusal(500, line);
+  if (found.seq === undefined && found.error !== undefined) {
+    const refused = refusal(500, line);
+    throw PASSING.has(refused.code) ? new TypeError(refused.problem) : refused; // as a lost connection
+  }
   return found;
 }
 

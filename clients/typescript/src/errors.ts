@@ -8,10 +8,11 @@ export class ServiceError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
-    message: string,
+    /** What is wrong, without the hint. */
+    readonly problem: string,
     readonly hint: string,
   ) {
-    super(hint ? `${message}; ${hint}` : message);
+    super(hint ? `${problem}; ${hint}` : problem);
   }
 }
 

@@ -13,5 +13,6 @@ export type { Decided, Options } from "./client.js";
 export { matrix } from "./compact.js";
 export { ServiceError, Unreachable } from "./errors.js";
 export { Model } from "./model.js";
+export type { Progress } from "./patience.js";
 export type * from "./types.js";
 export type { components, operations, paths } from "./schema.js";

@@ -62,7 +62,7 @@ export type Changes = Partial<Schemas["AmendBody"]>;
 /** What a request holds, with the answer that is known to be right. */
 export type Example = Readonly<Record<string, unknown>> & { readonly answer: unknown };
 /** An event of a model's log. */
-export type Event = Readonly<Record<string, unknown>> & { readonly seq: number; readonly type: string };
+export type Event = Readonly<Record<string, unknown>> & { readonly seq: number; readonly type: string; readonly shard?: number };
 /** What a user's edits say: in sentences, and by trait. */
 export type Taste = Schemas["TasteReply"];
 /** A champion, and its challenger or shadow. */

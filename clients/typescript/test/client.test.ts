@@ -136,6 +136,56 @@ test("a log of which an event is missing is read up to there, and then refused",
   assert.deepEqual(seen, [1, 2]);
 });
 
+/** These lines, and then a connection that is lost. */
+const cut = (text: string): Response => new Response(new ReadableStream({
+  pull(controller) {
+    if (text) controller.enqueue(new TextEncoder().encode(text));
+    else controller.error(new TypeError("terminated"));
+    text = "";
+  },
+}));
+const lines = (...events: unknown[]): string => events.map((event) => `${JSON.stringify(event)}\n`).join("");
+const at = (seq: number, shard?: number): unknown => ({ seq, type: "decision", shard });
+
+test("a log is taken up where it broke", async () => {
+  const { fetch, sent } = scripted(
+    cut(`${lines(at(1), at(2))}{"seq": 3, "ty`), new TypeError("fetch failed"), new Response(lines(at(3), refused("busy"))), new Response(lines(at(4))),
+  );
+  const seen: number[] = [];
+  for await (const event of new Client("http://here", { fetch }).log("m")) seen.push(event.seq);
+  assert.deepEqual(seen, [1, 2, 3, 4]);
+  assert.deepEqual(sent.map(({ url }) => url.split("?")[1]), ["after=0", "after=2", "after=2", "after=3"]);
+});
+
+test("a log of several shards is taken up in its shard, and goes on with the next ones", async () => {
+  const { fetch, sent } = scripted(
+    cut(lines(at(1, 0), at(2, 0), at(1, 1))), new Response(lines(at(2, 1))), json(200, { shards: 3 }), cut(""), new Response(lines(at(1, 2))), json(200, { shards: 3 }),
+  );
+  const seen: unknown[] = [];
+  for await (const { seq, shard } of new Client("http://here", { fetch }).log("m")) seen.push([seq, shard]);
+  assert.deepEqual(seen, [[1, 0], [2, 0], [1, 1], [2, 1], [1, 2]]);
+  const asked = sent.map(({ url }) => url.split("?")[1]).filter((query) => query);
+  assert.deepEqual(asked, ["after=0", "after=1&shard=1", "after=0&shard=2", "after=0&shard=2"]);
+});
+
+test("a log that breaks without another event is given up", async () => {
+  const { fetch, sent } = scripted(cut(lines(at(1))), cut(""), cut(""));
+  const seen: number[] = [];
+  await assert.rejects(async () => {
+    for await (const event of new Client("http://here", { fetch, retries: 1 }).log("m")) seen.push(event.seq);
+  }, Unreachable);
+  assert.deepEqual([seen, sent.length], [[1], 2]);
+});
+
+test("create says why it waits", async () => {
+  const { fetch } = scripted(json(503, refused("busy"), { "retry-after": "1" }), new TypeError("fetch failed"), json(200, {}));
+  const seen: string[] = [];
+  await new Client("http://here", { fetch }).create("m", { loop: "rank" }, { onProgress: (status) => seen.push(status) });
+  assert.equal(seen[0], "it cannot be; the next attempt is in 1.0 s");
+  assert.match(seen[1]!, /^there is no reply: fetch failed; the next attempt is in 0\.\d s$/);
+  assert.equal(seen.length, 2);
+});
+
 test("typed arrays are sent as arrays of numbers", async () => {
   const { fetch, sent } = scripted(json(201, { decision: "d" }));
   await new Client("http://here", { fetch }).decide("m", { features: { emb: new Float32Array([0.5, -1]) } });

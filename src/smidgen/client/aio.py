@@ -198,9 +198,11 @@ class AsyncClient(ClientCalls[AsyncModel], AsyncShell):
                 response = await self._http.request(call.method, call.path, content=call.body, headers=call.headers)
             except httpx.TransportError as error:
                 wait = self._retry.after_disconnect(attempt, error, repeatable=call.repeatable)
+                call.report_wait(error, wait)
             else:
                 if not is_temporary(response):
                     return call.read(content_of(response))
                 wait = self._retry.after_error(attempt, response, repeatable=call.repeatable)
+                call.report_wait(response, wait)
             attempt += 1
             await asyncio.sleep(wait)

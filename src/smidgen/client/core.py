@@ -42,6 +42,8 @@ class Call(Generic[R]):
         Of a decision: its body, which may also go to ``path:batch`` together with others.
     repeatable
         False if a second request would do it again, or would be refused because the first one was carried out.
+    progress
+        Is called with a line of text before each wait for another attempt.
     """
 
     method: str
@@ -51,6 +53,17 @@ class Call(Generic[R]):
     media: str = "application/json"
     item: dict[str, Any] | None = None
     repeatable: bool = True
+    progress: Callable[[str], object] | None = None
+
+    def report_wait(self, cause: httpx.Response | httpx.TransportError, seconds: float) -> None:
+        """Say why the call waits, and how long."""
+        if self.progress is None:
+            return
+        if isinstance(cause, httpx.Response):
+            why = wire.refusal(cause.status_code, cause.content).problem
+        else:
+            why = f"there is no reply: {cause or type(cause).__name__}"
+        self.progress(f"{why}; the next attempt is in {seconds:.1f} s")
 
     @property
     def headers(self) -> dict[str, str]:
@@ -147,6 +160,7 @@ class ClientCalls(ABC, Generic[M]):
         window_s: float | None = None,
         keyed: bool | None = None,
         id_feature: bool | None = None,
+        progress: Callable[[str], object] | None = None,
         **more: Any,
     ) -> Call[M]:
         """Make a model, or find it if it is there with the same settings.
@@ -178,6 +192,9 @@ class ClientCalls(ABC, Generic[M]):
             Whether every key (user) has a learner of its own.
         id_feature
             True (the default) if the id of a candidate is one of its features.
+        progress
+            Is called with a line of text before each wait for another attempt, e.g. ``print``: a service that is
+            starting, or cannot be reached.
         **more
             Any other setting of the service by its name: ``default_reward``, ``reward_range``, ``explore``,
             ``safe={"knobs": setting, "margin": 0.05}`` of the loop tune, ``shadow_of``,
@@ -186,7 +203,7 @@ class ClientCalls(ABC, Generic[M]):
         given = {"params": params, "features": features, "labels": labels, "window_s": window_s, "keyed": keyed}
         given |= {"knobs": wire.knobs_body(knobs), "feedback": feedback, "id_feature": id_feature, **more}
         body = wire.settings_body(loop, learner, given)
-        return Call("PUT", wire.model_path(name), lambda _: self.model(name), body)
+        return Call("PUT", wire.model_path(name), lambda _: self.model(name), body, progress=progress)
 
     @method
     def models(self) -> Call[list[dict[str, Any]]]:
@@ -742,6 +759,7 @@ class LogCursor:
     def next_shard(self, shards: int) -> bool:
         """Go on with the next shard; False: there is none."""
         self._shard, self._after = (self._shard or 0) + 1, 0
+        self._seen = self._shard
         return self._shard < shards
 
     def after_disconnect(self, error: httpx.TransportError) -> float:

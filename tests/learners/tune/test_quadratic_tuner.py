@@ -91,6 +91,25 @@ def test_a_safe_setting_by_the_formulas(columns: int) -> None:
     follow(judge, tuner, lambda z, c, t, rng: ((z + 0.3) ** 2).sum() + 0.02 * rng.normal(), 40, 1e-6)
 
 
+def test_the_best_point_is_safe_in_every_context() -> None:
+    safe = {"knobs": [0.7, 0.6], "margin": 0.05}
+    tuner = QuadraticTuner(space=Box(low=[0.0, 0.0], high=[1.0, 1.0]), dim=2, safe=safe, forgetting=0.99, seed=4)
+    judge = reference_tune.Quadratic(2, 1.0, 0.99, 2, safe=(np.array([0.4, 0.2]), 0.05))
+    follow(judge, tuner, lambda z, c, t, rng: ((z + 0.3) ** 2).sum() + 0.02 * rng.normal(), 60, 1e-6)
+    kept, moved, rng = 0, 0, np.random.default_rng(1)
+    for c in [np.zeros(2), *rng.normal(size=(40, 2)), *(20 * rng.normal(size=(20, 2)))]:
+        found, center = tuner.best(c), judge.center(c)
+        z = center if judge.allowed(center[None], c).all() else np.array([0.4, 0.2])
+        mean, deviation = (float(each[0]) for each in judge.moments(z[None], c))
+        np.testing.assert_allclose(2 * found.point - 1, z, atol=1e-6)
+        low, spread = judge.scale
+        assert found.loss == pytest.approx(low + (mean - 0.4) / 0.4 * spread, abs=1e-5)
+        assert found.high - found.low == pytest.approx(2 * 1.96 * deviation / 0.4 * spread, abs=1e-5)
+        kept, moved = kept + (z is not center), moved + (z is center)
+    assert kept > 5, "some contexts name a corner that nobody tried"
+    assert moved > 0, "and in some the surface knows enough"
+
+
 def regret(multiplier: float, offset: float, seed: int = 0, rounds: int = 400) -> float:
     tuner, rng, total = QuadraticTuner(space=Box(low=LOW, high=HIGH), seed=seed), np.random.default_rng(seed), 0.0
     target = np.array([0.3, 0.4, 18.0])

@@ -18,6 +18,7 @@ from smidgen.service.engine.inspection import Inspection
 from smidgen.service.engine.log_sources import StoreSource
 from smidgen.service.engine.rebuild import rebuild
 from smidgen.service.errors import Conflict, Impossible
+from smidgen.service.monitoring.compare import compare_arms
 from smidgen.service.ope.whatif import what_if
 
 SLOTS = [{"id": "hero"}, {"id": "side", "features": {"wide": True}, "exclude": ["a"]}]
@@ -317,6 +318,10 @@ def test_shadows_and_challengers_learn_each_slot(tmp_path: Path, clock: Clock) -
     for name in ("m", "shade", "rival"):
         learner = pages.engine.learners.get(pages.engine.models[name], None).learner
         assert learner.learner._numbers[0] == 40, f"{name}: two steps for each decision"
+    compared = compare_arms(pages.engine.store.reader(), pages.engine.models["shade"], pages.clock.now)
+    assert (compared.verdict, compared.difference.enough, compared.difference.n) == ("not yet", False, 0)
+    assert "The result of shade cannot be estimated from this log" in compared.in_words
+    assert "they fill several slots. Make shade a challenger" in compared.in_words
     assert pages.engine.promote("shade") is not None
     open_before = pages.ask()
     assert pages.report(open_before, rewards={"hero": 1.0, "side": 1.0}) == "learnt"
@@ -342,6 +347,14 @@ def test_examples_teach_slots(tmp_path: Path, clock: Clock) -> None:
         for wrong in ({"choice": "b", "reward": 1}, {"heroo": answer["hero"]}, {"hero": {"choice": "b"}}, {}):
             refused = call.post("/v1/models/m/examples", {"examples": [{**OFFER, "answer": wrong}]})
             assert refused.status_code == 422
+        everywhere, in_side = {**OFFER, "exclude": ["b"]}, {"side": {"choice": "a", "reward": 1}}
+        for offer, wrong in ((everywhere, answer), (OFFER, in_side), (OFFER, {**answer, **in_side})):
+            refused = call.post("/v1/models/m/examples", {"examples": [{**offer, "answer": wrong}]})
+            assert refused.status_code == 422
+        assert refused.json()["error"]["message"] == (
+            'examples[0]: answer.side.choice puts "a" into "side", which excludes it'
+        )
+        assert call.get("/v1/models/m").json()["model_version"] == 1
 
 
 def test_what_if_weighs_each_slot_as_a_decision(tmp_path: Path, clock: Clock) -> None:

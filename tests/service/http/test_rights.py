@@ -92,14 +92,14 @@ SAMPLES: dict[str, Sample] = {
         for root in ("/v1.0", "", "/{version}")
         for call, sample in {
             "POST /rank": Sample(201, {"actions": ACTIONS, "eventId": "e"}),
-            "POST /events/{event}/activate": Sample(404),
-            "POST /events/{event}/reward": Sample(404, {"value": 1.0}),
+            "POST /events/{event:path}/activate": Sample(404),
+            "POST /events/{event:path}/reward": Sample(404, {"value": 1.0}),
             "GET /status": Sample(200),
             "GET /configurations/service": Sample(200),
             "PUT /configurations/service": Sample(400, {}),
             "POST /multislot/rank": Sample(201, {"actions": ACTIONS, "slots": [{"id": "s"}], "eventId": "page"}),
-            "POST /multislot/events/{event}/activate": Sample(404),
-            "POST /multislot/events/{event}/reward": Sample(404, {"reward": [{"slotId": "s", "value": 1.0}]}),
+            "POST /multislot/events/{event:path}/activate": Sample(404),
+            "POST /multislot/events/{event:path}/reward": Sample(404, {"reward": [{"slotId": "s", "value": 1.0}]}),
         }.items()
         if root != "/v1.0" or "multislot" not in call
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -282,6 +283,22 @@ class TestMultiSlot:
         assert call.post("/personalizer/multislot/rank", {**PAGE, "eventId": "b"}, headers=key).status_code == 201
 
 
+@pytest.mark.parametrize("event", ["shop/7", "/", "a/reward", "100% ü?#"])
+@pytest.mark.parametrize("root", [*ROOTS, "/personalizer/v1.0"])
+def test_an_event_may_have_any_id(call: Caller, root: str, event: str) -> None:
+    multi = "" if root.endswith("v1.0") else "/multislot"
+    every = [{"slotId": "hero", "value": 1.0}, {"slotId": "side", "value": 0.0}]
+    rewards = {"reward": every} if multi else {"value": 1.0}
+    body = PAGE if multi else {"actions": ACTIONS}
+    assert call.post(f"{root}{multi}/rank", {**body, "eventId": event, "deferActivation": True}).status_code == 201
+    path = f"{root}{multi}/events/{quote(event, safe='')}"
+    assert call.post(f"{path}/activate", None).status_code == 204
+    assert call.post(f"{path}/reward", rewards).status_code == 204
+    assert call.get("/v1/models/personalizer").json()["model_version"] == 1
+    unknown = call.post(f"{path}%2Fother/reward", rewards)
+    assert (unknown.status_code, f"{event}/other" in unknown.json()["error"]["message"]) == (404, True)
+
+
 class TestConfiguration:
     def test_it_is_the_settings_of_the_model(self, call: Caller) -> None:
         call.post(RANK, {"actions": ACTIONS})
@@ -319,6 +336,7 @@ class TestConfiguration:
         known = call.get(path).json()
         refused = call.put(path, {**known, **wrong})
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "BadRequest")
+        assert next(iter(wrong)) in refused.json()["error"]["message"], "its name is the product's"
         assert call.get(path).json() == known
 
 

@@ -25,15 +25,17 @@ from smidgen.randomness import COIN, DIRECTION, stream_key
 
 #: Candidates of each of the two spreads; the present best point is one more, and fills the blocks up to COUNT.
 EACH, COUNT = 100, 208
-#: Where the few numbers stand that are read here, and how many there are: losses learned, the loss that counts .4, and
-#: the range above it that counts as much again.
-LEARNT, LOW, RANGE, NUMBERS = 0, 2, 3, 6
+#: Where the few numbers stand that are read here, and how many there are: losses learned, their squared errors, the
+#: loss that counts .4, and the range above it that counts as much again.
+LEARNT, ERRORS, LOW, RANGE, NUMBERS = 0, 1, 2, 3, 6
 #: Where the number of columns of the context seen stands, among two more.
 SEEN = 0
 #: The usual f, and that of a surface with a context.
 WITHOUT, WITH_CONTEXT = 0.998, 0.9995
 #: Losses that the scale is taken from.
 SCALE_ROUNDS = 8
+#: How many deviations above its mean a point must be safe, and how many times the terms over the losses more.
+SURE, EARLY = 3.0, 0.4
 #: Above MANY coordinates the surface has squares only; the first PAIRED columns of a context have products as well.
 MANY, PAIRED = 10, 8
 #: The most coordinates.
@@ -179,6 +181,7 @@ class QuadraticTuner(Tuner):
     Safe: N + 3 losses near the safe setting (deviation .02); then only candidates with w·φ + 3(1 + .4p/n)√(s²·φᵀA⁻¹φ),
     p the terms of the coordinates, at most what the surface says of the safe setting, and the margin; where there is
     none, near the safe setting again. a = .01 there, as losses near to one point say little of the surface elsewhere.
+    ``best`` is x̂ if that holds of it, in the context asked for, else the safe setting.
     Categories: the first N + 3 losses of every value in turn, then the surface with the candidate of the least bound.
     **Symbols** x: ``decision.action``, x̂: ``decision.greedy``, κ: ``width``, f: ``forgetting``, n: losses learnt.
     **Assumes** that near its best the loss is about quadratic; offsets and units of losses do not matter:
@@ -387,12 +390,17 @@ class QuadraticTuner(Tuner):
         return z, tune.from_box(point, self._limits, z)
 
     def best(self, context: Any = None) -> Best:
-        """The point that the surface thinks best, in own units, and the loss that it expects there."""
+        """The point that the surface thinks best, in own units, and the loss that it expects there.
+
+        With a safe setting: that one, if the best point might cost more than the margin above it.
+        """
         numbers = self._dense(self._row(context) if self.dim else None)
         found: list[tuple[float, float, FloatArray, int]] = []
         for choice in range(self._choices) if not self._safe[0].size else [self._choice]:
             surface, point = self._surfaces[choice], np.empty(self.space.dim)
             mean, deviation = tune.expect(surface, self._factor(surface, numbers), numbers, self._limits, point)
+            if surface.losses_learnt and self._safe[0].size:
+                mean, deviation = self._or_safe(surface, numbers, mean, deviation, point)
             if surface.losses_learnt:
                 width = 1.96 * deviation / 0.4 * surface.numbers[RANGE]
                 found.append((surface.in_own_units(mean), width, point, choice))
@@ -402,6 +410,24 @@ class QuadraticTuner(Tuner):
             return Best(self._named(unknown, self._choice), None, None, None)
         loss, width, point, choice = min(found, key=lambda each: each[0])
         return Best(self._named(point, choice), loss, float(loss - width), float(loss + width))
+
+    def _or_safe(
+        self, surface: Surface, context: FloatArray, mean: float, deviation: float, point: FloatArray
+    ) -> tuple[float, float]:
+        """The mean and deviation of ``point``, or, if it might cost too much, of the safe setting, which it becomes."""
+        (z, margin), f, n = self._safe, self._factor(surface, context), surface.losses_learnt
+        few = surface.numbers.copy()  # a surface that has few losses does not look for its best point: it is z
+        few[ERRORS] /= 1.0 + (n if f >= 1.0 else min(n, 1.0 / (1.0 - f)))
+        few[LEARNT] = 0.0
+        setting = np.empty(self.space.dim)
+        safe_mean, safe_deviation = tune.expect(
+            surface._replace(best=z, numbers=few), f, context, self._limits, setting
+        )
+        upper = mean + SURE * (1.0 + EARLY * features_of(self.space.dim) / n) * deviation
+        if upper <= safe_mean + 0.4 * margin / surface.numbers[RANGE]:
+            return mean, deviation
+        point[:] = setting
+        return safe_mean, safe_deviation
 
     def _predict(self, context: Any) -> Any:
         return self.best(context).point

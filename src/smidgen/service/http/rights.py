@@ -182,8 +182,8 @@ MATRIX: dict[str, Rule] = {
         for root in ("/v1.0", "", "/{version}")
         for call, path, rule in (
             ("POST", "/rank", _HOSTED),
-            ("POST", "/events/{event}/reward", _HOSTED._replace(scopes=FEEDBACK)),
-            ("POST", "/events/{event}/activate", _HOSTED._replace(scopes=FEEDBACK)),
+            ("POST", "/events/{event:path}/reward", _HOSTED._replace(scopes=FEEDBACK)),
+            ("POST", "/events/{event:path}/activate", _HOSTED._replace(scopes=FEEDBACK)),
             ("GET", "/status", _HOSTED._replace(scopes=ANY)),
             ("GET", "/configurations/service", _HOSTED._replace(scopes=ANY)),
             ("PUT", "/configurations/service", HOSTED_CREATION),
@@ -194,8 +194,8 @@ MATRIX: dict[str, Rule] = {
         for root in ("", "/{version}")
         for path, scopes in (
             ("/rank", DECIDE),
-            ("/events/{event}/reward", FEEDBACK),
-            ("/events/{event}/activate", FEEDBACK),
+            ("/events/{event:path}/reward", FEEDBACK),
+            ("/events/{event:path}/activate", FEEDBACK),
         )
     },
     "POST /ofrep/v1/evaluate/flags/{name}": _FLAG._replace(models=ModelAccess.PATH),

@@ -369,7 +369,7 @@ async def rank_actions(request: Request) -> Response:
     return reply(RankReply(ranking=ranked, event_id=event, reward_action_id=decided["choice"]), 201)
 
 
-@_calls("POST", "/events/{event}/reward", "personalizerReward", body=Reward, status=(204,), example={"value": 1})
+@_calls("POST", "/events/{event:path}/reward", "personalizerReward", body=Reward, status=(204,), example={"value": 1})
 async def reward(request: Request) -> Response:
     """Azure AI Personalizer: report the reward of an event; the first one counts."""
     grant = await _model(request)
@@ -388,7 +388,7 @@ async def reward(request: Request) -> Response:
     return Response(status_code=204)
 
 
-@_calls("POST", "/events/{event}/activate", "personalizerActivate", status=(204,))
+@_calls("POST", "/events/{event:path}/activate", "personalizerActivate", status=(204,))
 async def activate(request: Request) -> Response:
     """Azure AI Personalizer: activate an event that was deferred."""
     grant = await _model(request)
@@ -477,7 +477,7 @@ def _baselines(body: MultiSlotRankBody, *, needed: bool) -> list[str]:
 
 @_calls(
     "POST",
-    "/multislot/events/{event}/reward",
+    "/multislot/events/{event:path}/reward",
     "personalizerMultiSlotReward",
     preview=True,
     body=MultiSlotReward,
@@ -510,7 +510,7 @@ async def reward_slots(request: Request) -> Response:
     return Response(status_code=204)
 
 
-@_calls("POST", "/multislot/events/{event}/activate", "personalizerMultiSlotActivate", preview=True, status=(204,))
+@_calls("POST", "/multislot/events/{event:path}/activate", "personalizerMultiSlotActivate", preview=True, status=(204,))
 async def activate_slots(request: Request) -> Response:
     """Azure AI Personalizer: activate a multi-slot event that was deferred."""
     grant = await _model(request)
@@ -563,8 +563,12 @@ async def update_configuration(request: Request) -> Response:
         explore=body.exploration_percentage,
         retention_s=None if days < 0 else max(1, days) * 86_400.0,
     )
-    found = await grant.run(lambda: here.engine.amend(grant.name, changes))
-    return reply(_configuration(here, found))
+
+    def act() -> ModelReply:
+        here.engine.locked_model(grant.name).blueprint.terms.reward(body.default_reward, "defaultReward")
+        return here.engine.amend(grant.name, changes)
+
+    return reply(_configuration(here, await grant.run(act)))
 
 
 #: What several rewards come to, and the setting of a model that does it.

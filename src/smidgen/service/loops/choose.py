@@ -42,6 +42,7 @@ from smidgen.service.loops.slots import (
     check_slots,
     fill_slots,
     hold_out_slots,
+    refuse_excluded,
     slot_lessons,
     slots_answer,
 )
@@ -317,7 +318,11 @@ class Choose(Loop):
         if not isinstance(answer, dict) or not answer:
             raise Impossible(f"answer is {json_text(answer)}", 'send {"hero": {"choice": "red", "reward": 1}}')
         check_slots([slot.id for slot in body.slots], answer)
-        return context, {slot: self._known_reward(each, ids, f"answer.{slot}") for slot, each in answer.items()}
+        lessons = {slot: self._known_reward(each, ids, f"answer.{slot}") for slot, each in answer.items()}
+        for slot, (_, excluded) in zip(body.slots, context.entries, strict=True):
+            if slot.id in lessons:
+                refuse_excluded(ids, lessons[slot.id][0], slot.id, excluded, f"answer.{slot.id}.choice")
+        return context, lessons
 
     def _known_reward(self, answer: Any, ids: Sequence[str], field: str) -> tuple[int, float]:
         """A candidate that was shown, and its reward."""

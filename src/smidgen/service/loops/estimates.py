@@ -321,12 +321,16 @@ class OffPolicyTerms:
         return np.array(self._rewards)
 
     @property
-    def has_model(self) -> bool:
-        """True if there is a model of the rewards."""
-        return len(self) > 0 and not math.isnan(self._expected[0])
+    def modelled(self) -> int:
+        """Number of the decisions whose rewards were predicted."""
+        return len(self) - int(np.isnan(np.array(self._expected)).sum())
 
     def estimates(self) -> list[Estimate]:
-        """Return the figures: weighted, self-normalized, doubly robust, and by the model alone (without interval)."""
+        """Return the figures: weighted, self-normalized, doubly robust, and by the model alone (without interval).
+
+        A decision without a prediction has a prediction of 0 in the doubly robust figure, and there is no figure by the
+        model alone.
+        """
         if not len(self):
             return []
         r, w, most, mass = self._columns()
@@ -336,13 +340,15 @@ class OffPolicyTerms:
             self._figure("IPS", float((r * w).mean()), r * w, sides_of_ips(r, w)),
             self._figure("self-normalised", snips, w, sides_of_snips(r, w, most, mass)),
         ]
-        if self.has_model:
-            expected, predicted = np.frombuffer(self._expected), np.frombuffer(self._predicted)
-            sides = sides_of_doubly_robust(r, w, np.frombuffer(self._possible), predicted, most, mass)
+        if modelled := self.modelled:
+            columns = (self._expected, self._predicted, self._possible)
+            expected, predicted, possible = (np.nan_to_num(np.array(column)) for column in columns)
+            sides = sides_of_doubly_robust(r, w, possible, predicted, most, mass)
             robust = float((expected + w * (r - predicted)).mean())
             found.append(self._figure("doubly robust", robust, w, sides))
-            value = self._low + (self._high - self._low) * float(expected.mean())
-            found.append(Estimate(measure=f"{self.measure} (direct)", value=value, low=None, high=None, of=len(r)))
+            if modelled == len(r):
+                value = self._low + (self._high - self._low) * float(expected.mean())
+                found.append(Estimate(measure=f"{self.measure} (direct)", value=value, low=None, high=None, of=len(r)))
         return found
 
     def _columns(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -58,7 +58,7 @@ class RewardModel(SharedLogStats):
     """A ridge regression of the rewards, fitted online: it predicts at the decision and learns at the reward.
 
     It never sees the future of the decision it predicts. There is a constant next to the features; each label
-    has weights of its own.
+    has weights of its own. Once labels were added it begins again; rows of more than `MODELLED` numbers it leaves out.
     """
 
     listens = True
@@ -96,18 +96,23 @@ class RewardModel(SharedLogStats):
                 shown, reward = int(made.action), reward_of(event, made)
             if offer is None or (made is not None and self._ridge is None):
                 continue
-            if self._ridge is None:
+            if self._ridge is None or offer.dim > self._ridge.dim:
                 made_for = recommended(loop=Loop.CHOOSE, feedback=Feedback.REWARD, dim=offer.dim)
                 if not isinstance(made_for, RewardLearner):
                     continue
-                self._ridge = made_for
+                self._fit(events, fitted)
+                self._ridge, events, fitted = made_for, [], []
             if offer.dim == self._ridge.dim:
                 fitted.append(LogStep(offer, shown, reward))
                 events.append(event)
-        if self._ridge is not None and fitted:
-            for event, step, scores in zip(events, fitted, self._ridge.teach_along(LogBatch(fitted)), strict=True):
-                if step.action == DECIDE:
-                    event.__dict__["its rewards"] = scores
+        self._fit(events, fitted)
+
+    def _fit(self, events: Sequence[EventLine], steps: Sequence[LogStep]) -> None:
+        if self._ridge is None or not steps:
+            return
+        for event, step, scores in zip(events, steps, self._ridge.teach_along(LogBatch(steps)), strict=True):
+            if step.action == DECIDE:
+                event.__dict__["its rewards"] = scores
 
     def predicted(self, event: EventLine, count: int) -> FloatArray | None:
         """Rewards predicted for the candidates of a decision."""
@@ -409,9 +414,14 @@ class RewardEvaluator(Evaluator):
             self.notes.append(f"{self._without} answered decisions have no propensity and are left out")
         if self._missed:
             self.notes.append(f"{self._missed} answers came too late to be compared, and were only learnt from")
-        if not self.weighing.has_model:
+        if not self.weighing.modelled:
             self.notes.append(
                 "there is no model of the rewards here: the doubly robust and direct figures are left out"
+            )
+        elif lacking := len(self.weighing) - self.weighing.modelled:
+            self.notes.append(
+                f"{lacking} answered decisions have no prediction: the doubly robust figure weights their rewards "
+                "alone, and the direct figure is left out"
             )
         return self.weighing.estimates()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,6 +84,12 @@ def slot_lessons(
     }
 
 
+def refuse_excluded(ids: Sequence[Any], place: int, slot: str, excluded: Collection[int], field: str) -> None:
+    """Refuse a candidate in a slot that excludes it; ``field`` is the one that errors name."""
+    if place in excluded:
+        raise Impossible(f"{field} puts {json_text(ids[place])} into {json_text(slot)}, which excludes it", "move it")
+
+
 def app_choices(mine: Decision, ids: Sequence[Any], value: Any) -> AppChoice:
     """Return the app's choices by slot: each earns the best reward, and the choice it replaces the worst."""
     slots = mine.slots or ()
@@ -93,10 +99,7 @@ def app_choices(mine: Decision, ids: Sequence[Any], value: Any) -> AppChoice:
         )
     places = positions_of(value, ids, "chosen")
     for slot, place, (_, excluded) in zip(slots, places, mine.context.entries, strict=True):
-        if place in excluded:
-            raise Impossible(
-                f"chosen puts {json_text(ids[place])} into {json_text(slot)}, which excludes it", "move it"
-            )
+        refuse_excluded(ids, place, slot, excluded, "chosen")
     greedy = np.asarray(mine.greedy).tolist()
     lessons = [TrainingSignal({slot: (place, 1.0) for slot, place in zip(slots, places, strict=True)})]
     replaced = {slot: (best, 0.0) for slot, best in zip(slots, greedy, strict=True) if best not in places}
