@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from simulation import service
 from simulation.catalogue import SECRET
 from simulation.oracle import Command, Wrong, read_glance
@@ -25,7 +23,6 @@ def check_all(world: World) -> None:
     learnt_at_most_once(world)
     live = weights_are_equal(world)
     plain_folds_are_equal(world, live)
-    units_are_forgotten(world)
     reference_agrees(world, live)
     world.clock.now = now
     nothing_is_left(world)
@@ -104,21 +101,6 @@ def plain_folds_are_equal(world: World, live: dict[Any, bytes]) -> None:
             found = live[shard.model.name, shard.part, key, "learner"]
             if not service.same_weights(content, found):
                 raise Wrong(f"{shard.model.name}, key {key!r}: not what its versions {sorted(shard.now)} lead to")
-
-
-def units_are_forgotten(world: World) -> None:
-    """A model of records that has forgotten units has the weights that the requests of the others lead to."""
-    for number, shard in world.oracle.shards.items():
-        if shard.model.spec.of.loop == "tune":  # a tuner has no weight for each name
-            continue
-        if (folds := service.record_fold(world.workers[0].engine, number)) is None:
-            continue
-        live, expected = folds
-        differing = [
-            name for name in live.keys() | expected.keys() if not np.array_equal(live.get(name), expected.get(name))
-        ]
-        if differing:
-            raise Wrong(f"{shard.model.name} without its forgotten units has other weights of {differing}")
 
 
 def reference_agrees(world: World, live: dict[Any, bytes]) -> None:

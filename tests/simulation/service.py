@@ -6,7 +6,6 @@ them in an order that a seed decides.
 
 from __future__ import annotations
 
-import base64
 import heapq
 import itertools
 import logging
@@ -34,7 +33,6 @@ from smidgen import serialization
 from smidgen.decision import Decision
 from smidgen.errors import SmidgenError
 from smidgen.learners import Learner
-from smidgen.learners.pipeline import Pipeline
 from smidgen.service.admin.fsck import fsck
 from smidgen.service.engine import blueprint as blueprint_module
 from smidgen.service.engine import decide as decide_module
@@ -49,7 +47,6 @@ from smidgen.service.engine.learner_cache import LearnerCache
 from smidgen.service.engine.lifecycle import from_log, keys_of, refold_without
 from smidgen.service.engine.log_reader import EventLog
 from smidgen.service.engine.model import ServedModel
-from smidgen.service.engine.question import recorded_source
 from smidgen.service.engine.rebuild import Rebuilder
 from smidgen.service.engine.registry import ShardAccess
 from smidgen.service.engine.replay import UndoneVersions
@@ -693,34 +690,6 @@ def plain_fold(engine: Engine, shard: int, counts: frozenset[int]) -> dict[str |
         elif line.get("model_version") in counts and line["type"] in ("feedback", "expired", "settled"):
             found[key].learn(made[line["decision"]], serialization.unpack(line["learn"]))
     return {key: learner.to_bytes() for key, learner in found.items()}
-
-
-def record_fold(engine: Engine, shard: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The weights of a model without keys that has forgotten a unit, by name; and what the requests that are left make.
-
-    None where learning is more than decisions and feedback on records that the log has as they were sent.
-    """
-    model = engine.shards[shard]
-    lines = [msgspec.json.decode(line) for line in engine.events.all_lines(model)]
-    plain_types = {"created", "decision", "shown", "feedback", "expired", "reported", "settled", "archived", "revived"}
-    types, learner = {line["type"] for line in lines}, model.blueprint.learner(None)
-    if model.keyed or "erased" not in types or types - plain_types - {"erased"} or has_base(engine.store, shard):
-        return None
-    if not isinstance(learner, Pipeline) or model.blueprint.guarded:
-        return None
-    made: dict[str, Decision] = {}
-    for line in lines:
-        if line["type"] == "decision":
-            learner.reserve(line["number"])
-            decision = Decision.from_json(msgspec.json.encode(line["record"]))
-            asked = base64.b64decode((line["shared"] or {}).get("asked", ""))
-            if (source := decision.context.source or recorded_source({"asked": asked})) is None:
-                return None
-            made[line["decision"]] = msgspec.structs.replace(decision, context=learner.encode_again(source))
-        elif line.get("model_version") is not None and line["type"] in ("feedback", "expired", "settled"):
-            learner.learn(made[line["decision"]], serialization.unpack(line["learn"]))
-    live = engine.run(lambda: engine.learners.get(engine.acquire(model), None).learner.weights_by_name())
-    return dict(live), dict(learner.weights_by_name())
 
 
 def learner_of(engine: Engine, shard: int, key: str | None) -> bytes:
