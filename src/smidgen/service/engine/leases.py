@@ -103,7 +103,8 @@ class ShardLeases:
         self.workers = {each.name: each.addresses for each in self._store.join(self.name, self.addresses, LEASE_S)}
         if (living := list(self.workers)) != self._living:
             self._living, self._owners = living, {}
-        granted = self._store.lease(self.name, LEASE_S, *filter(self._is_own, self._shards()))
+        wanted = [shard for shard in self._shards() if self._is_own(shard)]
+        granted = self._store.lease(self.name, LEASE_S, *wanted)
         self._member_until = until
         self._owned = {shard: (epoch, until) for shard, epoch in granted.items()}
         news = [shard for shard, epoch in granted.items() if shard not in before or before[shard][0] != epoch]

@@ -10,6 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from smidgen.learners import Loop
 from smidgen.serialization import UNREADABLE
 from smidgen.service.engine import teach
 from smidgen.service.engine.description import count_open, summarize_model
@@ -90,7 +91,11 @@ async def _best(here: Service, model: ServedModel, context: dict[str, Any] | Non
 # Models: made, listed, shown, archived.
 
 
-@endpoint("PUT", MODEL, "createModel", body=ModelBody, reply=ModelReply, status=(200, 201), example={"loop": "choose"})
+#: The body of a model, for the API page.
+_CREATION = {"loop": Loop.CHOOSE.value}
+
+
+@endpoint("PUT", MODEL, "createModel", body=ModelBody, reply=ModelReply, status=(200, 201), example=_CREATION)
 async def create_model(request: Request) -> Response:
     """Create a model."""
     grant = grant_of(request)

@@ -115,7 +115,7 @@ function written(model, loop, candidates) {
     : candidates ? { ...(records && { context: field("Context: shared by all candidates", "try-context", area(2)) }), candidates: field("Candidates", "try-candidates", area(5), records ? "An array of objects, each with an id and a record. Ids alone are enough." : "An array of objects, each with an id and features.") }
       : loop.words.asks === "context" ? { context: field("Context", "try-context", area(3), "A record of what the best setting may depend on. {} if there is nothing.") }
       : { features: field(records ? "Record" : "Features", "try-record", area(5)) };
-  if (candidates && records && model.loop === "choose" && model.feedback === "reward") {
+  if (candidates && records && model.feedback === "reward") {
     parts.slots = field("Slots", "try-slots", area(1), 'An array of places to fill, each with an id: [{"id":"hero"}]. Empty: one candidate is chosen.');
   }
   let fields = null;
