@@ -354,6 +354,8 @@ class Oracle:
     def _comes_later(self, shard: Shard, id: str) -> bool:
         """True if a window closed before this one whose model is to be taught what comes of this one."""
         for other in self._others(shard):
+            if other.model.archived:  # it is taught nothing
+                continue
             head = self._next(other)
             waits = any(each.beside == id and each.outcome is None for each in other.made.values())
             if waits and head is not None and head.type in ("expired", "settled"):
@@ -971,6 +973,12 @@ class Oracle:
             waiting,
         )
 
+    def _answer_erased(self, made: Made) -> bool:
+        """True if retention has erased the event that closed a decision: later events are about it, so it stays."""
+        type = "settled" if made.reports else "expired" if made.outcome in ("expired", "refused") else "feedback"
+        closed = [seq for seq, kind, decision, *_ in made.shard.log if kind == type and decision == made.id]
+        return bool(closed) and max(closed) <= made.shard.base
+
     def story(self, id: str, now: float) -> dict[str, Any] | None:
         """Expected reply to GET /v1/decisions/ID; None if it is an error."""
         made = self.made.get(id)
@@ -1005,6 +1013,8 @@ class Oracle:
             feedback = {"default_reward": made.worth}
         elif made.reports and made.outcome is not None:
             feedback = {"rewards" if made.slots else "reward": made.worth}
+        if made.outcome is not None and self._answer_erased(made):
+            feedback = None
         return {
             "decision": id,
             "model": shard.model.name,

@@ -43,6 +43,8 @@ FOUND: dict[str, tuple[int, str]] = {
     "fsck compared a state that was taken back with a base": (2353, "sqlite"),
     "the oracle kept counting late feedback that was retracted and forgotten": (20251, "memory"),
     "the oracle did not know a name that only the line itself says": (701351, "shared"),
+    "the story of a decision missed an expiry that retention had erased": (811410, "shared"),
+    "the oracle waited for an archived champion to be taught": (812905, "shared"),
 }
 
 

@@ -33,9 +33,12 @@ from smidgen.service.engine.lifecycle import from_log
 from smidgen.service.engine.log_sources import NdjsonSource
 from smidgen.service.engine.rebuild import rebuild
 from smidgen.service.engine.retention import checkpoint_states, plan_checkpoint
+from smidgen.service.engine.stories import story_of
 from smidgen.service.engine.undo import Progress
 from smidgen.service.errors import StorageFailed
 from smidgen.service.http import retention
+from smidgen.service.monitoring.breakdown import by_candidate
+from smidgen.service.monitoring.stories import recent, story_sentences
 from smidgen.service.schemas import CopyBody
 
 
@@ -166,6 +169,28 @@ def test_what_silence_is_worth_is_learnt_after_a_base() -> None:
     clock.now += 100
     assert engine.retain("ads", 10.0).kept == 0
     assert settled(engine, "ads") == before
+
+
+@pytest.mark.parametrize("slots", [None, [{"id": "hero"}, {"id": "side"}]])
+def test_late_feedback_keeps_a_decision_whose_expiry_is_erased(slots: list[dict[str, str]] | None) -> None:
+    clock = Clock()
+    engine = Engine(MemoryStore(CommittedTables()), clock=clock)
+    engine.create("ads", model({"loop": "choose", "default_reward": 0.25, "window_s": 50}))
+    asked = {"candidates": [{"id": "a"}, {"id": "b"}], **({} if slots is None else {"slots": slots})}
+    id = engine.decide("ads", request(asked))["decision"]
+    clock.now += 100
+    assert engine.sweep_all() == 1
+    clock.now += 100
+    assert engine.feedback(id, feedback_body(reward=1.0)).status == "late"
+    assert engine.retain("ads", 50.0).kept == 1
+    story = story_of(engine.events, engine.shards, id, None, clock.now)
+    assert (story.feedback, story.feedback_at, story.learnt_version, story.why_not) == (None, None, 1, None)
+    listed, _ = recent(engine.events, engine.models["ads"], clock.now)
+    assert [(each["decision"], each["feedback"], each["measure"]) for each in listed] == [(id, None, 0.25)]
+    lines = story_sentences(engine.events, engine.shards, id, None, clock.now)
+    assert "Retention has erased the event of its feedback." in [line["text"] for line in lines]
+    table = by_candidate(engine.store, engine.models["ads"], clock.now).candidates
+    assert {each.reward.value for each in table if each.shown} == {0.25}
 
 
 def test_a_key_begins_as_amended_after_a_base() -> None:

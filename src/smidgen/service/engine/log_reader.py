@@ -147,8 +147,15 @@ class EventLog:
         for place in [each for each in self._learners if each[: 1 + len(key)] == (model.id, *key)]:
             del self._learners[place]
 
-    def feedback(self, model: ServedModel, seq: int) -> FeedbackEvent:
-        """A feedback's event."""
+    def feedback(self, model: ServedModel, seq: int | None) -> FeedbackEvent | None:
+        """Event of the feedback on a decision; None if there is none, or if retention has erased it.
+
+        Retention keeps a decision that later events are about, for example late feedback after an expiry that is
+        erased.
+        """
+        base = self.reading.checkpoint(model.shard)
+        if seq is None or (base is not None and seq <= base.seq):
+            return None
         return decode_feedback(self._event(model, seq))
 
     def record_of(self, model: ServedModel, event: Event) -> Decision:

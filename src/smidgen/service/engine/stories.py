@@ -49,8 +49,7 @@ def story_of(
     with log.reading.snapshot():
         row, model = find_decision(log, models, name, allowed)
         event = log.decision(model, row.seq)
-        is_answered = row.feedback_seq is not None and row.beside is None
-        answer = log.feedback(model, row.feedback_seq or 0) if is_answered else None
+        answer = log.feedback(model, row.feedback_seq) if row.beside is None else None
         undone = read_undone(log.reading, row.shard)
         back = retractions(log.reading, row.shard, undone).get(row.id)
         rolled_back = row.version is not None and row.version in undone

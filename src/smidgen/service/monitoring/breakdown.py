@@ -125,7 +125,8 @@ def _of_slots(
     """Each slot of a decision as if it had been decided alone."""
     rewards: dict[str, Any] = {}
     if row.feedback_seq is not None and row.measure is not None:
-        rewards = slot_rewards(log.feedback(model, row.feedback_seq).feedback, decision.slots or ())
+        answer, slots = log.feedback(model, row.feedback_seq), decision.slots or ()
+        rewards = dict.fromkeys(slots, row.measure) if answer is None else slot_rewards(answer.feedback, slots)
     silent = worst if row.feedback_seq is not None or (row.expires_at < now and row.is_unanswered) else None
     for slot, kept, single in by_slot(decision):
         value, own = rewards.get(slot, silent), [ids[place] for place in kept]

@@ -37,8 +37,7 @@ def recent(
         model = shards[row.shard]
         ends[model.part] = row.seq
         event = log.decision(model, row.seq)
-        is_answered = row.feedback_seq is not None and row.beside is None
-        answer = log.feedback(model, row.feedback_seq or 0) if is_answered else None
+        answer = log.feedback(model, row.feedback_seq) if row.beside is None else None
         out.append(
             {
                 "decision": row.id,
@@ -98,8 +97,7 @@ def story_sentences(
     if story.retracted_at is not None:
         text = "The feedback was retracted: what the model learned from it is undone."
         lines.append({"at": story.retracted_at, "text": text})
-    if story.feedback_at is not None and row.feedback_seq is not None:
-        answer = log.feedback(model, row.feedback_seq)
+    if row.beside is None and (answer := log.feedback(model, row.feedback_seq)) is not None:
         lag = duration(answer.at - event.at)
         did = _feedback(model, answer.feedback)
         text = (
@@ -107,7 +105,9 @@ def story_sentences(
             if row.status in ("expired", "refused")
             else _feedback_sentence(did, row.position, lag)
         )
-        lines.append({"at": story.feedback_at, "text": text})
+        lines.append({"at": stamp(answer.at), "text": text})
+    elif row.feedback_seq is not None and row.beside is None:
+        lines.append({"at": story.expires_at, "text": "Retention has erased the event of its feedback."})
     if row.beside is not None:
         taught = (
             f" It learned from the feedback on that decision, at version {row.version}."
