@@ -157,6 +157,13 @@ def test_aims_name_workloads_that_exist() -> None:
     names += ["records: one by one", "records: in bulk", "candidates: 50 x 20 fields"]
     names += [f"choosing by reward, {many} candidates" for many in (10, 100)]
     names += [f"tuning, d = {dim}" for dim in (3, 5)]
+    names += [
+        "records with a vector",
+        "decisions with a vector",
+        "the recommended chooser",
+        "budgets",
+        "knobs with a context",
+    ]
     names += ["second-order step, N = 700", "projection on the ball in the norm of A, N = 700"]
     assert {aim.workload for aim in AIMS if not aim.workload.startswith("two verbs")} <= set(names)
 

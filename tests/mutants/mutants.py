@@ -406,15 +406,15 @@ MUTANTS = [
     Mutant(
         "the fast path takes any host",
         "service/http/fast_path.py",
-        "if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):",
-        "if verdict.refusal is not None:",
+        "return verdict.refusal is None and (verdict.while_open is None or not self._has_no_tokens())",
+        "return verdict.refusal is None",
         "tests/service/http/test_fast_path.py::TestTaking::test_what_is_usual_is_taken_and_nothing_else",
     ),
     Mutant(
         "the fast path takes requests of any origin",
         "service/http/fast_path.py",
-        "if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):",
-        "if verdict.while_open is not None and self._has_no_tokens():",
+        "return verdict.refusal is None and (verdict.while_open is None or not self._has_no_tokens())",
+        "return verdict.while_open is None or not self._has_no_tokens()",
         "tests/service/http/test_fast_path.py::TestTaking::test_what_is_usual_is_taken_and_nothing_else",
     ),
     Mutant(

@@ -38,7 +38,7 @@ def choose_owner(shard: int, workers: Sequence[str]) -> str:
     --------
     >>> from smidgen.service.engine.leases import choose_owner
     >>> [choose_owner(shard, ["web-1/0/7", "web-2/0/7"]) for shard in (1, 2, 3, 4)]
-    ['web-1/0/7', 'web-2/0/7', 'web-1/0/7', 'web-1/0/7']
+    ['web-2/0/7', 'web-1/0/7', 'web-2/0/7', 'web-2/0/7']
     >>> choose_owner(2, ["web-1/0/7"])
     'web-1/0/7'
     """

@@ -81,8 +81,7 @@ class FastPath:
         size, held, found = len(body), self._holding, dict(headers)
         if size > self._largest or held.held + size > held.limit or len(found) < len(headers) or not _is_plain(found):
             return False
-        verdict = self._gate.judge("POST", headers, peer)
-        if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):
+        if not self._passes_gate(headers, peer):
             return False
         try:
             id, trace = request_id(found.get(REQUEST_ID)), observer.trace(found.get(TRACEPARENT))
@@ -111,10 +110,14 @@ class FastPath:
         held.held += size
         return True
 
+    def _passes_gate(self, headers: list[tuple[bytes, bytes]], peer: str | None) -> bool:
+        """Check host and origin; where they need a token, whether tokens exist."""
+        verdict = self._gate.judge("POST", headers, peer)
+        return verdict.refusal is None and (verdict.while_open is None or not self._has_no_tokens())
+
     def admits(self, target: bytes, headers: list[tuple[bytes, bytes]], peer: str | None) -> bool:
         """Judge a request by its head and its token, as `handle` does, before it is sent to another machine."""
-        verdict = self._gate.judge("POST", headers, peer)
-        if verdict.refusal is not None or (verdict.while_open is not None and self._has_no_tokens()):
+        if not self._passes_gate(headers, peer):
             return False
         token = dict(headers).get(b"authorization")
         header = None if token is None else token.decode("latin-1")
