@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -256,6 +257,9 @@ class StoreSource(LogSource):
         for event in events:
             yield known.pop(event.seq) if event.seq in known else self.line(event)
 
+    def _read_reply(self, event: Event, decision: Decision) -> dict[str, Any]:
+        return self._log.reply(self._model, event, read_decision(event.body, event.seq), decision)
+
     def _decided(self, event: Event, body: DecisionBody, decision: Decision) -> EventLine:
         out = EventLine(
             seq=event.seq,
@@ -264,7 +268,7 @@ class StoreSource(LogSource):
             key=event.key,
             shard=self._shard,
             number=body.number,
-            reply=_LazyReply(self._log, self._model, event, decision),
+            reply=LazyReply(partial(self._read_reply, event, decision)),
             ids=body.ids,
             shared=body.shared,
             beside=body.beside,
@@ -337,20 +341,25 @@ def source_of(seen: _HasLog, model: ServedModel) -> LogSource:
     return ShardedSource(seen, model) if len(model.parts) > 1 else StoreSource(seen, model)
 
 
-class _LazyReply(Mapping[str, Any]):
-    """Reply to a decision, computed on first use."""
+class LazyReply(Mapping[str, Any]):
+    """Reply to a decision, read on first use.
 
-    __slots__ = ("_decision", "_event", "_log", "_model", "_reply")
+    Parameters
+    ----------
+    read
+        Reads its fields.
+    """
 
-    def __init__(self, log: EventLog, model: ServedModel, event: Event, decision: Decision) -> None:
-        self._log, self._model, self._event, self._decision = log, model, event, decision
-        self._reply: dict[str, Any] | None = None
+    __slots__ = ("_fields", "_read")
+
+    def __init__(self, read: Callable[[], dict[str, Any]]) -> None:
+        self._read = read
+        self._fields: dict[str, Any] | None = None
 
     def _all(self) -> dict[str, Any]:
-        if self._reply is None:
-            body = read_decision(self._event.body, self._event.seq)
-            self._reply = self._log.reply(self._model, self._event, body, self._decision)
-        return self._reply
+        if self._fields is None:
+            self._fields = self._read()
+        return self._fields
 
     def __getitem__(self, name: str) -> Any:
         return self._all()[name]

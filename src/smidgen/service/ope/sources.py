@@ -7,8 +7,9 @@ import os
 import zlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,7 +26,7 @@ from smidgen.learners.saving import read_compact_many, write_compact
 from smidgen.serialization import UNREADABLE, decode_many
 from smidgen.service.engine.blueprint import Blueprint, enforce_limit
 from smidgen.service.engine.inspection import Inspection
-from smidgen.service.engine.log_sources import LogSource, source_of
+from smidgen.service.engine.log_sources import LazyReply, LogSource, source_of
 from smidgen.service.engine.registry import resolved_settings
 from smidgen.service.engine.replay import UndoEvent, UndoneVersions
 from smidgen.service.engine.teach import read_dsjson_line
@@ -122,6 +123,7 @@ TYPED = ("record", "learner_kind", "learner_settings", "learn")
 _READ = ("seq", "type", "at", "decision", "key", "model_version", "answer", "candidates", "feedback", "status", *TYPED)
 _DECODED = 1000
 #: Fields that decisions of one key do not share with others, and that a replay does not read.
+_ANSWER = msgspec.json.Decoder(dict[str, Any])
 _OWN_FIELDS = frozenset({"why", "asked", "request", "unit"})
 
 
@@ -251,7 +253,7 @@ def _typed_events(columns: dict[str, list[Any]]) -> Iterator[EventLine | None]:
                 key=key,
                 shard=shards[place],
                 number=decision.number,
-                reply=LazyReply(columns["answer"][place]),
+                reply=LazyReply(partial(_ANSWER.decode, columns["answer"][place] or "{}")),
                 ids=msgspec.json.decode(columns["candidates"][place] or "[]"),
             )
             event.__dict__["its decision"] = decision
@@ -269,36 +271,6 @@ def _typed_events(columns: dict[str, list[Any]]) -> Iterator[EventLine | None]:
             )
             event.__dict__["its feedback"] = signals[place]
         yield event
-
-
-class LazyReply(Mapping[str, Any]):
-    """Fields that a loop added to the reply to a decision, decoded on first use.
-
-    Parameters
-    ----------
-    text
-        An object in JSON, or None.
-    """
-
-    __slots__ = ("_fields", "_text")
-
-    def __init__(self, text: str | None) -> None:
-        self._text = text
-        self._fields: dict[str, Any] | None = None
-
-    def _all(self) -> dict[str, Any]:
-        if self._fields is None:
-            self._fields = msgspec.json.decode(self._text or "{}", type=dict[str, Any])
-        return self._fields
-
-    def __getitem__(self, name: str) -> Any:
-        return self._all()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
 
 
 def open_parquet(path: Path) -> Any:
